@@ -22,6 +22,14 @@ pub struct Images {
     pub xen: PathBuf,
     /// The initramfs in which Linux is Xen's first domain or KVM's host.
     pub peers: PathBuf,
+    /// The initramfs of a Linux that is the real-time guest beside that.
+    pub peers_guest: PathBuf,
+    /// `peers` with a Linux that KVM is to start. The launcher makes it only when it is asked for.
+    pub peers_kvm: PathBuf,
+    /// FreeRTOS as a guest of Xen's.
+    pub rtos_xen: PathBuf,
+    /// What runs a guest under KVM.
+    pub vmm: PathBuf,
     /// The bare-metal guest that tests the hypervisor.
     pub probe: PathBuf,
     /// The probe for a board with a GICv2.
@@ -57,6 +65,10 @@ impl Images {
             waker: guests.join("waker.bin"),
             xen: guests.join("peers/xen.bin"),
             peers: guests.join("peers/initramfs.cpio.gz"),
+            peers_guest: guests.join("peers/linux.cpio.gz"),
+            peers_kvm: guests.join("peers/kvm-linux.cpio.gz"),
+            rtos_xen: guests.join("peers/freertos-xen.bin"),
+            vmm: guests.join("peers/vmm"),
             probe: guests.join("probe.elf"),
             probe_gicv2: guests.join("probe-gicv2.elf"),
             probe_high: guests.join("probe-high.elf"),
@@ -73,6 +85,12 @@ impl Images {
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name).with_extension("cpio.gz")
+    }
+
+    /// Returns a kernel that others wrote, by that name. The launcher fetches it only when it is asked for.
+    #[must_use]
+    pub fn kernel_of(&self, name: &str) -> PathBuf {
+        self.others.join(name).with_extension("Image")
     }
 
     /// Returns the file that names the packages of what others wrote, one a line, with its version

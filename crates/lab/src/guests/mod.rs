@@ -3,6 +3,7 @@
 
 mod calibration;
 mod calls;
+mod cyclictest;
 mod debian;
 mod freertos;
 mod gaps;
@@ -27,8 +28,9 @@ pub(crate) use calibration::tests::lines as calibration_lines;
 pub(crate) use calibration::summed;
 pub use calibration::{Cache, CalibrationProgress, Measurement, Times};
 pub use calls::TimedCall;
+pub use cyclictest::CyclictestProgress;
 pub use debian::{DebianProgress, SAY};
-pub use freertos::{FreertosProgress, Rounds};
+pub use freertos::{FreertosProgress, Lateness, Rounds, Spread};
 pub use gaps::{GapsProgress, Watched};
 pub use hypervisor::Hypervisor;
 pub use images::Images;

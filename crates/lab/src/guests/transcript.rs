@@ -1,8 +1,9 @@
 //! All that the guests of a machine say, each line understood once.
 
 use super::{
-    CalibrationProgress, DebianProgress, FreertosProgress, GapsProgress, Hypervisor, LinuxProgress,
-    MetronomeProgress, ProbeProgress, SelftestsProgress, Tail, UBootProgress, WakerProgress,
+    CalibrationProgress, CyclictestProgress, DebianProgress, FreertosProgress, GapsProgress,
+    Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress, SelftestsProgress, Tail,
+    UBootProgress, WakerProgress,
 };
 use crate::bundle::channel;
 use crate::console::Line;
@@ -42,6 +43,8 @@ pub struct Guest {
     pub u_boot: UBootProgress,
     /// As the waker.
     pub waker: WakerProgress,
+    /// As Linux whose only work is cyclictest, beside another one.
+    pub cyclictest: CyclictestProgress,
     /// The last lines, as whatever it is.
     pub tail: Tail,
 }
@@ -58,6 +61,7 @@ impl Guest {
         self.debian.hear(line);
         self.u_boot.hear(line);
         self.waker.hear(line);
+        self.cyclictest.hear(line);
         self.tail.hear(line);
     }
 }

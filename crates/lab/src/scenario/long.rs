@@ -3,7 +3,7 @@
 use crate::suite::Scenario;
 
 /// Their names, and what each is worth its time for.
-const LONG: [(&str, &str); 16] = [
+const LONG: [(&str, &str); 18] = [
     ("el2-instructions", "no visit to EL2 may become longer unnoticed, in any of three builds"),
     ("calibrate-qemu-virt", "each path of EL2 is walked some thousand times, cold and warm"),
     ("calibrate-zcu102", "the same on a GICv2"),
@@ -28,6 +28,8 @@ const LONG: [(&str, &str); 16] = [
     ),
     ("peers-kvm", "points of `bench peers` under KVM, which change with Debian's kernel only"),
     ("peers-xen", "the same under Xen"),
+    ("peers-freertos-kvm", "FreeRTOS as the guest of `bench peers` under KVM"),
+    ("peers-freertos-xen", "the same under Xen"),
     (
         "virtio",
         "a VM has disk, console and network from another; a standard library is compiled for it",

@@ -69,6 +69,8 @@ pub struct Moment<'a> {
     pub observer: &'a Observer,
     /// The machine.
     pub machine: &'a Machine,
+    /// Virtual time at which the machine is held; `None` in real time.
+    pub virtual_time: Option<Duration>,
 }
 
 /// What was seen of a machine that has ended.

@@ -224,7 +224,7 @@ impl<'a> Watch<'a> {
     fn judge(&mut self, limit: Duration, until: &mut impl FnMut(&Moment) -> bool) -> bool {
         self.said.hear(&self.machine.consoles.follow(&mut self.cursor, limit));
         let (said, observer, machine) = (&self.said, &self.observer, &self.machine);
-        until(&Moment { said, observer, machine })
+        until(&Moment { said, observer, machine, virtual_time: self.virtual_time })
     }
 
     fn show(&mut self) {

@@ -1,8 +1,10 @@
 //! One run: a hypervisor, and what is measured on it.
 
+use super::guest::Guest;
 use super::machine;
 use super::system::System;
 use super::waker::{Parameters, Role};
+use super::{cyclictest, freertos};
 use crate::bench::store;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -40,6 +42,12 @@ pub enum Measure {
     /// How long hackbench takes Linux, so many times, while the guest burns a part of each period;
     /// `None`: there is no guest.
     Hackbench { burn_percent: Option<u32>, runs: u32 },
+    /// How late a task of FreeRTOS is.
+    Freertos { load: Load, activations: u32 },
+    /// How late a real-time process of Linux with PREEMPT_RT is.
+    Cyclictest { load: Load, wakes: u32 },
+    /// When both guests are up, and how large what starts them is.
+    Boot,
 }
 
 /// One run of a machine.
@@ -97,8 +105,11 @@ impl Case {
             Measure::Wake { load: Load::Compute, .. } if self.system == System::Bao => {
                 format!("peers.compute {}", Load::Idle.options())
             }
-            Measure::Wake { load, .. } | Measure::Woken { load, .. } => load.options(),
-            Measure::Call { .. } => Load::Idle.options(),
+            Measure::Wake { load, .. }
+            | Measure::Woken { load, .. }
+            | Measure::Freertos { load, .. }
+            | Measure::Cyclictest { load, .. } => load.options(),
+            Measure::Call { .. } | Measure::Boot => Load::Idle.options(),
             Measure::Taken { runs, .. } => timed(TIMED_KIB, runs),
             Measure::Hackbench { runs, .. } => {
                 format!("cassata.run=demo cassata.hackbench=\"-g 1 -l 100\" cassata.repeat={runs}")
@@ -117,8 +128,21 @@ impl Case {
         }
     }
 
-    /// Returns what the guest is told; `None` where there is none.
-    pub fn parameters(&self) -> Option<Parameters> {
+    /// Returns the guest, and what it is told; `None` where there is none.
+    pub fn guest(&self) -> Option<Guest> {
+        match self.measure {
+            Measure::Freertos { activations, .. } => {
+                Some(Guest::Freertos(freertos::told(self.system, activations)))
+            }
+            Measure::Cyclictest { wakes, .. } => {
+                Some(Guest::Linux(cyclictest::told(self.system, wakes)))
+            }
+            _ => self.parameters().map(Guest::Waker),
+        }
+    }
+
+    /// Returns what the waker is told; `None` where that is not the guest.
+    fn parameters(&self) -> Option<Parameters> {
         let (period_us, burn_us) = self.period_and_burn_us();
         let wake = |periods| {
             let (period_ns, burn_ns) = (1_000 * period_us, 1_000 * burn_us);
@@ -137,14 +161,17 @@ impl Case {
             Measure::Taken { is_awake: true, .. }
             | Measure::Hackbench { burn_percent: Some(_), .. } => (wake(None), machine::SOON_MS),
             Measure::Taken { is_awake: false, .. } => (wake(None), machine::NEVER_MS),
-            Measure::Hackbench { burn_percent: None, .. } => return None,
+            Measure::Boot => (wake(Some(1)), machine::AT_ONCE_MS),
+            Measure::Hackbench { burn_percent: None, .. }
+            | Measure::Freertos { .. }
+            | Measure::Cyclictest { .. } => return None,
         };
         Some(Parameters { system: self.system, role, begin_ns: 1_000_000 * begin_ms })
     }
 
     /// Returns true if Linux runs beside the guest, or alone.
     pub fn has_linux(&self) -> bool {
-        self.system != System::Board || self.parameters().is_none()
+        self.system != System::Board || self.guest().is_none()
     }
 }
 
@@ -162,6 +189,11 @@ impl store::Case for Case {
                 format!("hackbench-{percent}-x{runs}")
             }
             Measure::Hackbench { burn_percent: None, runs } => format!("hackbench-alone-x{runs}"),
+            Measure::Freertos { load, activations } => {
+                format!("freertos-{}-{activations}", load.name())
+            }
+            Measure::Cyclictest { load, wakes } => format!("cyclictest-{}-{wakes}", load.name()),
+            Measure::Boot => "boot".into(),
         };
         format!("{what}-{}-{}", self.cores, self.system.name())
     }
@@ -174,10 +206,18 @@ impl store::Case for Case {
             System::Xen(_) => 2.5,
             System::Board | System::Kvm(_) => 1.5,
         };
+        // The guest boots as well; EL2 compares it with its digest, too.
+        let guest_s = match (self.measure, self.system) {
+            (Measure::Cyclictest { .. }, System::Cassata { .. }) => 4.5,
+            (Measure::Cyclictest { .. }, _) => 2.0,
+            _ => 0.0,
+        };
         let measured_s = match self.measure {
             Measure::Wake { periods, .. } => f64::from(periods) / 1_000.0,
             Measure::Woken { interrupts, .. } => f64::from(interrupts) / 1_000.0,
-            Measure::Call { .. } => 0.1,
+            Measure::Freertos { activations: times, .. }
+            | Measure::Cyclictest { wakes: times, .. } => f64::from(times) / 1_000.0,
+            Measure::Call { .. } | Measure::Boot => 0.1,
             Measure::Taken { runs, .. } => 0.4 * f64::from(runs),
             Measure::Hackbench { runs, .. } => 0.15 * f64::from(runs),
         };
@@ -188,7 +228,7 @@ impl store::Case for Case {
             (_, 1) => 5.0,
             _ => 16.0,
         };
-        slowness * (boot_s + measured_s)
+        slowness * (boot_s + guest_s + measured_s)
     }
 
     fn config_text(&self) -> String {

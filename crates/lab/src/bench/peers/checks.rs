@@ -23,6 +23,8 @@ impl Found {
         all.extend(Load::ALL.map(|load| self.unforeseen_check(load)));
         all.extend(Row::all().into_iter().map(|row| self.instruction_check(row)));
         all.extend(self.adapted_checks());
+        all.extend(self.freertos_checks());
+        all.extend(self.cyclictest_checks());
         all.extend(self.loads_percent().into_iter().flat_map(|load| self.throughput_checks(load)));
         all
     }
@@ -47,15 +49,11 @@ impl Found {
 
     fn latency_checks_of(&self, cores: u32, load: Load) -> [Check; 2] {
         let most = |system| Some(f64::from(self.wakes(system, cores, load)?.0.max()?));
-        let best = self.best(most);
         let (on, beside) = (if cores == 1 { "one core" } else { "four cores" }, load.words());
-        let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
-        let name = format!("longest latency, {on}, {beside}: part of the best ({peer})");
-        let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
         let missed = self.wakes(System::PLAIN, cores, load).map(|(_, missed)| missed as f64);
         let none = format!("periods missed, {on}, {beside}");
         [
-            Check::new(&name, part, "", Goal::AtMost(LATENCY)),
+            self.latency_check(&format!("{on}, {beside}"), most),
             Check::new(&none, missed, "", Goal::Exactly(0.0)),
         ]
     }
@@ -81,11 +79,14 @@ impl Found {
 
     fn unforeseen_check(&self, load: Load) -> Check {
         let most = |system| Some(f64::from(self.surprises(system, load)?.max()?));
-        let best = self.best(most);
+        self.latency_check(&format!("no clock foretells it, {}", load.words()), most)
+    }
+
+    /// Returns what is demanded of a longest latency, which `most` says of each system.
+    pub fn latency_check(&self, what: &str, most: impl Fn(System) -> Option<f64>) -> Check {
+        let best = self.best(&most);
         let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
-        let beside = load.words();
-        let name =
-            format!("longest latency, no clock foretells it, {beside}: part of the best ({peer})");
+        let name = format!("longest latency, {what}: part of the best ({peer})");
         let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
         Check::new(&name, part, "", Goal::AtMost(LATENCY))
     }
@@ -139,10 +140,12 @@ fn level(ours: &Sample, other: &Sample) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::boot::Boot;
     use super::super::case::Case;
-    use super::super::{Seen, plan};
+    use super::super::{Seen, cyclictest, plan};
     use super::*;
     use crate::bench::Extent;
+    use crate::guests::{Lateness, Spread};
     use crate::observe::Distribution;
     use std::collections::BTreeMap;
 
@@ -154,11 +157,18 @@ mod tests {
             (name.to_owned(), values)
         };
         let values_ns: BTreeMap<_, _> =
-            ["wake", "woken", "call", "read", "sgi", "timer"].map(one).into_iter().collect();
+            ["wake", "woken", "call", "read", "sgi", "timer", cyclictest::NAME]
+                .map(one)
+                .into_iter()
+                .collect();
+        let spread = Spread { min_ns: ns.into(), mean_ns: ns.into(), max_ns: ns.into() };
+        let lateness = Lateness { missed: 0, response: spread, dispatch: spread };
+        let lateness = matches!(case.measure, Measure::Freertos { .. }).then_some(lateness);
+        let boot = Boot { linux_s: 2.0, guest_s: 1.0, hypervisor_bytes: 9, program_bytes: None };
+        let boot = (case.measure == Measure::Boot).then_some(boot);
         let runs = Sample(vec![9.0, seconds, seconds, seconds]);
-        let own_bytes = (case.system == System::Bao).then_some(50_000);
-        let (case, real_s, virtual_s, missed) = (case.clone(), 1.0, 1.0, 0);
-        Seen { case, real_s, virtual_s, values_ns, missed, runs, own_bytes }
+        let (real_s, virtual_s) = (1.0, 1.0);
+        Seen { case: case.clone(), real_s, virtual_s, values_ns, missed: 0, runs, lateness, boot }
     }
 
     fn found(extent: Extent, of: impl Fn(&Case) -> (u32, f64)) -> Found {
@@ -205,7 +215,7 @@ mod tests {
     fn goals_are_met_and_missed_where_they_are() {
         assert_eq!(failing(&found(Extent::Full, apart(16, 1.2, 1.0))), Vec::<String>::new());
         let late = failing(&found(Extent::Full, apart(14, 1.2, 1.0)));
-        assert_eq!(late.len(), 7, "{late:?}");
+        assert_eq!(late.len(), 7 + 6 + 3, "of the waker, FreeRTOS and Linux: {late:?}");
         assert!(late.iter().all(|name| name.starts_with("longest latency")), "{late:?}");
         let dear = failing(&found(Extent::Quick, apart(1, 1.2, 1.0)));
         let dear: Vec<_> = dear.iter().filter(|name| name.starts_with("instructions")).collect();
@@ -244,6 +254,7 @@ mod tests {
         let answer = found(Extent::Full, apart(16, 1.2, 1.0)).answer();
         let rows = |name: &str| answer.outcome.figures[name].as_array().unwrap().len();
         assert_eq!((rows("instructions"), rows("taken"), rows("hackbench")), (6, 5, 17));
+        assert_eq!((rows("freertos"), rows("cyclictest"), rows("boot")), (13, 13, 3));
         assert_eq!(answer.outcome.figures["latency"][0]["system"], "bare board");
         assert!(answer.summary().contains("sched_ratelimit_us=0"));
     }
@@ -261,7 +272,7 @@ mod tests {
         assert_eq!(checks.len(), found(Extent::Quick, apart(16, 1.2, 1.0)).checks().len());
         let answer = with.answer();
         let rows = |name: &str| answer.outcome.figures[name].to_string();
-        for table in ["latency", "hackbench", "settings", "sizes"] {
+        for table in ["latency", "hackbench", "settings", "boot"] {
             assert!(rows(table).contains("Bao, a core of its own"), "{table}: {}", rows(table));
         }
         assert_eq!(answer.outcome.figures["instructions"][0]["bao_instructions"], 1.0);

@@ -2,8 +2,11 @@
 
 use super::bao;
 use super::case::{Case, Measure};
+use super::guest::Guest;
 use super::system::{Advance, Policy, Scheduler, System};
-use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
+use super::xen::{
+    Domain, GUEST_INITRAMFS_PA, GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules,
+};
 use crate::guests::Images;
 use crate::machine::{MachineConfig, Time};
 use crate::session::Session;
@@ -18,13 +21,17 @@ const MEMORY: u64 = 1 << 30;
 const LINUX_MIB: u64 = 512;
 /// Virtual time for the machine: many times what the longest needs.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How often a machine is held to be judged.
-const PERIOD: Duration = Duration::from_millis(10);
+/// How often a machine is held to be judged, and where it is to be known when a guest was up.
+pub const PERIOD: Duration = Duration::from_millis(10);
+const SHORT_PERIOD: Duration = Duration::from_millis(1);
 /// How far a core may run ahead of the others where the counters of two are compared.
 const FINE_QUANTUM_NS: u64 = 200;
 
 /// The guest's counter when a guest begins that wakes all the time, milliseconds.
 pub const SOON_MS: u64 = 100;
+/// The guest's counter when a guest begins that is to tell that it is up, milliseconds: it counts from a
+/// millisecond before.
+pub const AT_ONCE_MS: u64 = 1;
 /// The guest's counter when a guest begins that never wakes, milliseconds.
 pub const NEVER_MS: u64 = 3_600_000;
 
@@ -52,14 +59,12 @@ fn linux_told(case: &Case, console: &str) -> String {
         case.linux_options()
     );
     let (period_us, burn_us) = case.period_and_burn_us();
-    match (case.system, case.parameters()) {
-        (System::Xen(scheduler), Some(parameters)) => {
-            let (vcpus, set) = (parameters.vcpus(), scheduler.tune(period_us, burn_us));
+    match (case.system, case.guest()) {
+        (System::Xen(scheduler), Some(guest)) => {
+            let (vcpus, set) = (guest.vcpus(), scheduler.tune(period_us, burn_us));
             text += &format!(" peers.tune=\"{vcpus} {set}\"");
         }
-        (System::Kvm(_), Some(parameters)) => {
-            text += &format!(" peers.vmm=\"{} {}\"", parameters.vcpus(), parameters.text());
-        }
+        (System::Kvm(_), Some(guest)) => text += &format!(" {}", guest.told_host()),
         _ => {}
     }
     text
@@ -70,7 +75,7 @@ fn xen_told(case: &Case, scheduler: Scheduler) -> String {
     format!("console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}")
 }
 
-/// The description of a system under Cassata, whose guest is the file `waker`.
+/// The description of a system under Cassata. `waker` is the file of a bare-metal guest.
 fn described(
     case: &Case,
     policy: Policy,
@@ -84,18 +89,31 @@ fn described(
         let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = {priority} }}");
         (0..count).map(vcpu).collect::<Vec<_>>().join(", ")
     };
-    let guests = case.parameters().map_or(1, |parameters| parameters.vcpus());
+    let guest = case.guest().map_or_else(String::new, |guest| {
+        let (kernel, initramfs) = guest.files(case.system, images, waker);
+        let more =
+            initramfs.map_or_else(String::new, |path| format!("initramfs = {path:?}\nseed = 1\n"));
+        let told = match guest.told() {
+            "" => String::new(),
+            told => format!("cmdline = '{told}'\n"),
+        };
+        format!(
+            "[[vm]]\nname = {:?}\nkernel = {kernel:?}\n{more}{told}memory = {{ size = \"{}M\" }}\n\
+             vcpus = [{}]\nrealtime = true\n{advance}",
+            guest.name(),
+            guest.mib(),
+            vcpus(guest.vcpus(), 10),
+        )
+    });
     format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {cores}\nmemory = \"1G\"\n\n\
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
          memory = {{ size = \"{LINUX_MIB}M\" }}\n{migration}vcpus = [{}]\n\n\
-         [[vm]]\nname = \"waker\"\nkernel = {waker:?}\nmemory = {{ size = \"32M\" }}\n\
-         vcpus = [{}]\nrealtime = true\n{advance}",
+         {guest}",
         images.kernel,
         images.peers,
         linux_told(case, "ttyAMA0"),
         vcpus(cores, 1),
-        vcpus(guests, 10),
     )
 }
 
@@ -107,7 +125,11 @@ fn sum(case: &Case) -> String {
 
 /// Returns all that a machine is told, wherever the project is.
 pub fn told(case: &Case) -> String {
-    let guest = case.parameters().map(|parameters| parameters.text()).unwrap_or_default();
+    let guest = match case.guest() {
+        Some(Guest::Waker(parameters)) => parameters.text(),
+        Some(guest) => guest.told().to_owned(),
+        None => String::new(),
+    };
     let system = match case.system {
         System::Board => linux_told(case, "ttyAMA0"),
         System::Bao => bao::told(case, &linux_told(case, "ttyAMA0")),
@@ -131,15 +153,16 @@ pub fn told(case: &Case) -> String {
 pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
     let images = Images::of(&bench.root);
     let waker = write_guest(case, &images, bench)?;
-    let finely = |session: Session<'a>| match case.measure {
-        Measure::Woken { .. } => session.with_quantum(FINE_QUANTUM_NS),
-        _ => session,
+    let held = |session: Session<'a>| match case.measure {
+        Measure::Woken { .. } => session.with_quantum(FINE_QUANTUM_NS).held_every(PERIOD),
+        Measure::Boot => session.held_every(SHORT_PERIOD),
+        _ => session.held_every(PERIOD),
     };
     let session = match case.system {
         System::Cassata { policy, advance } => {
             let text = described(case, policy, advance, &images, &waker);
             let bundle = bench.pack(&bench.kept(&text)?)?;
-            return Ok(finely(bench.session(&bundle, LIMIT)?).held_every(PERIOD));
+            return Ok(held(bench.session(&bundle, LIMIT)?));
         }
         System::Board => plain(board(case, &images, &waker), bench)?,
         System::Kvm(_) => {
@@ -153,13 +176,13 @@ pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
             plain(bao::machine(case, &told, &images, &waker, bench)?, bench)?
         }
     };
-    Ok(finely(session).interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
+    Ok(held(session.interrupted_by(bench.interrupt.clone()).within(LIMIT)))
 }
 
 /// Writes the guest of `case`; returns where it is.
 fn write_guest(case: &Case, images: &Images, bench: &Bench) -> Result<PathBuf> {
     let path = bench.directory.join("waker.bin");
-    if let Some(parameters) = case.parameters() {
+    if let Some(Guest::Waker(parameters)) = case.guest() {
         crate::results::write_file(&path, &parameters.write(read(&images.waker)?)?)?;
     }
     Ok(path)
@@ -177,8 +200,19 @@ fn plain(mut config: MachineConfig, bench: &Bench) -> Result<Session<'_>> {
 
 /// The guest or Linux, alone.
 fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
-    let alone = || MachineConfig::new(waker, case.cores, MEMORY);
-    let mut config = if case.has_linux() { linux(case, &images.kernel, images) } else { alone() };
+    let mut config = match case.guest() {
+        None => linux(case, &images.kernel, images),
+        Some(guest) => {
+            let (kernel, initramfs) = guest.files(case.system, images, waker);
+            let mut config = MachineConfig::new(&kernel, case.cores, MEMORY);
+            let initramfs = initramfs.into_iter().flat_map(|path| ["-initrd".into(), path.into()]);
+            config.extra_args = initramfs.collect();
+            if !guest.told().is_empty() {
+                config.extra_args.extend(["-append".into(), guest.told().into()]);
+            }
+            config
+        }
+    };
     config.el2 = false;
     config
 }
@@ -187,7 +221,10 @@ fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
 fn linux(case: &Case, kernel: &Path, images: &Images) -> MachineConfig {
     let mut config = MachineConfig::new(kernel, case.cores, MEMORY);
     let told = linux_told(case, "ttyAMA0");
-    let initramfs = images.peers.clone().into();
+    let initramfs = match (case.system, case.guest()) {
+        (System::Kvm(_), Some(Guest::Linux(_))) => images.peers_kvm.clone().into(),
+        _ => images.peers.clone().into(),
+    };
     config.extra_args = vec!["-initrd".into(), initramfs, "-append".into(), told.into()];
     config
 }
@@ -203,16 +240,25 @@ fn xen(
     let image = case.image.as_ref().unwrap_or(&images.xen);
     can_run(scheduler, &read(image)?).wrap_err_with(|| image.display().to_string())?;
     let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
-    let files = [&images.kernel, &images.peers, waker];
-    let mut sizes = [0; 3];
-    for (size, file) in sizes.iter_mut().zip(files) {
-        *size = read(file)?.len() as u64;
-    }
+    let size = |file: &Path| Ok::<_, miette::Report>(read(file)?.len() as u64);
+    let mut files = vec![(images.kernel.clone(), LINUX_PA), (images.peers.clone(), INITRAMFS_PA)];
     let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
-    let guest_vcpus = case.parameters().map_or(1, |parameters| parameters.vcpus());
-    let tree = Modules { xen, linux, guest_vcpus, sizes }.tree(case.cores, bench)?;
+    let sizes = [size(&images.kernel)?, size(&images.peers)?];
+    let guest = match case.guest() {
+        None => None,
+        Some(guest) => {
+            let (kernel, initramfs) = guest.files(case.system, images, waker);
+            let (vcpus, kib, told) = (guest.vcpus(), guest.mib() << 10, guest.told().to_owned());
+            let initramfs_size = initramfs.as_deref().map(size).transpose()?;
+            let domain = Domain { vcpus, kib, told, size: size(&kernel)?, initramfs_size };
+            files.push((kernel, GUEST_PA));
+            files.extend(initramfs.map(|path| (path, GUEST_INITRAMFS_PA)));
+            Some(domain)
+        }
+    };
+    let tree = Modules { xen, linux, sizes, guest }.tree(case.cores, bench)?;
     config.extra_args = vec!["-dtb".into(), tree.into()];
-    for (file, pa) in files.into_iter().zip([LINUX_PA, INITRAMFS_PA, GUEST_PA]) {
+    for (file, pa) in files {
         let device = format!("loader,file={},addr={pa:#x},force-raw=on", file.display());
         config.extra_args.extend(["-device".into(), device.into()]);
     }
@@ -305,6 +351,12 @@ mod tests {
         assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
         assert!(told_of("hackbench-0-x11-4-cassata-on-demand-advance").contains("on-demand"));
         assert!(!told_of("hackbench-alone-x11-4-board").contains("peers.vmm"));
+        let rtos = told_of("freertos-compute-2000-1-cassata");
+        assert!(rtos.contains("cmdline = 'load=0 ") && rtos.contains("timer_advance = \"0us\""));
+        let linux = told_of("cyclictest-idle-1000-1-kvm");
+        assert!(
+            linux.contains("peers.boot=\"/peers/rt.Image 128 ") && !linux.contains("peers.vmm")
+        );
         let woken = told_of("woken-idle-1000-2-cassata");
         assert!(
             woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]")

@@ -4,15 +4,21 @@
 //! | --- | --- |
 //! | [`system`] | what is compared, and how each is tuned |
 //! | [`case`], [`plan`] | one run, all of them |
-//! | [`waker`] | what the real-time guest is told |
+//! | [`guest`], [`waker`] | the real-time guest, and what it is told |
+//! | [`freertos`], [`cyclictest`] | two others, and what was found with them |
+//! | [`boot`] | how large, and how soon both guests are up |
 //! | [`xen`], [`bao`], [`machine`] | what boots |
 //! | [`run`] | running it |
 //! | [`table`], [`checks`] | what was found, and what is demanded |
 //! | [`smoke`] | some runs as tests |
 
 mod bao;
+mod boot;
 mod case;
 mod checks;
+mod cyclictest;
+mod freertos;
+mod guest;
 mod machine;
 mod plan;
 mod run;
@@ -72,9 +78,10 @@ impl Experiment for Peers {
     const LABEL: Label = Label {
         name: "peers",
         about: "Xen and KVM beside Cassata: latencies, instructions, Linux's throughput",
-        details: "Runs the same Linux and the same bare-metal real-time guest on one core, and \
+        details: "Runs the same Linux and the same real-time guest on one core, and \
                   then on four, under Cassata, Debian's Xen and Debian's KVM, each tuned as its \
-                  manual says. It fetches Xen from Debian's packages. It takes up to two hours, \
+                  manual says. The guest is bare metal, FreeRTOS, or a Linux with PREEMPT_RT. It \
+                  fetches Xen and that Linux from Debian's packages. It takes up to two hours, \
                   and goes on where it was stopped; with --quick it takes twenty minutes.",
         examples: "  cassata bench peers --quick\n  \
                    cassata bench peers --point wake-compute\n  \
@@ -89,9 +96,16 @@ impl Experiment for Peers {
     fn inputs(&self, bench: &Bench) -> Result<Inputs> {
         let images = Images::of(&bench.root);
         let inputs = Inputs::of(bench)?.hypervisor(bench).files("waker", &[&images.waker])?;
-        let inputs = inputs.files("linux", &[&images.kernel, &images.peers]);
+        let linux = [&images.kernel, &images.peers, &images.peers_guest];
+        let inputs = inputs.files("linux", &linux.map(PathBuf::as_path));
+        let inputs =
+            inputs.and_then(|inputs| inputs.files("freertos", &[&images.rtos, &images.rtos_xen]));
         let inputs = inputs.and_then(|inputs| inputs.files("xen", &[&images.xen]));
-        inputs.wrap_err("Xen and KVM are missing: `./cassata bench peers` brings them")
+        let inputs =
+            inputs.wrap_err("Xen and KVM are missing: `./cassata bench peers` brings them")?;
+        // The launcher brings it for points that need it.
+        let realtime = images.kernel_of("rt");
+        if realtime.exists() { inputs.files("realtime_linux", &[&realtime]) } else { Ok(inputs) }
     }
 
     /// Cores take turns, so one machine uses little more than one processor.

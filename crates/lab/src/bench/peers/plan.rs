@@ -62,6 +62,11 @@ const SURPRISED: [System; 6] =
 
 /// Systems that give the guest a core of its own: on one core there is nothing to measure.
 const APART: [System; 1] = [System::Bao];
+/// Systems on which FreeRTOS and a Linux with PREEMPT_RT are the real-time guest; first that without Linux beside it.
+const OTHER_GUESTS: [System; 5] =
+    [System::Board, System::PLAIN, System::ADVANCED, CREDIT2, System::KVM];
+/// Systems whose start is measured.
+const STARTED: [System; 4] = [System::PLAIN, CREDIT2, System::KVM, System::KVM_RT];
 
 /// How much of each there is.
 struct Sizes {
@@ -73,6 +78,8 @@ struct Sizes {
     loads: &'static [u32],
     /// The periods on four cores, if they are measured there.
     periods_on_four: Option<u32>,
+    activations: u32,
+    wakes: u32,
 }
 
 impl Sizes {
@@ -86,6 +93,8 @@ impl Sizes {
                 hackbench_runs: 11,
                 loads: &LOADS_PERCENT,
                 periods_on_four: Some(1_000),
+                activations: 2_000,
+                wakes: 1_000,
             },
             Extent::Quick => Self {
                 periods: 500,
@@ -95,6 +104,8 @@ impl Sizes {
                 hackbench_runs: 6,
                 loads: &QUICK_LOADS_PERCENT,
                 periods_on_four: None,
+                activations: 300,
+                wakes: 200,
             },
         }
     }
@@ -144,7 +155,11 @@ pub fn cases(extent: Extent, own: Own<'_>) -> Vec<Case> {
         let of_all = if load == Load::Idle { 0 } else { 1 };
         let interrupts = sizes.interrupts;
         add(&SURPRISED[of_all..], 2, Measure::Woken { load, interrupts });
+        let Sizes { activations, wakes, .. } = sizes;
+        add(&OTHER_GUESTS[of_all..], 1, Measure::Freertos { load, activations });
+        add(&OTHER_GUESTS[of_all..], 1, Measure::Cyclictest { load, wakes });
     }
+    add(&STARTED, 1, Measure::Boot);
     for is_awake in [false, true] {
         add(&TAKING, 1, Measure::Taken { is_awake, runs: sizes.taken_runs });
     }
@@ -156,6 +171,7 @@ pub fn cases(extent: Extent, own: Own<'_>) -> Vec<Case> {
     for load in Load::ALL {
         add(&APART, CORES, Measure::Wake { load, periods });
     }
+    add(&APART, CORES, Measure::Boot);
     add(&APART, CORES, Measure::Call { repetitions: sizes.repetitions });
     for &percent in sizes.loads {
         add(&APART, CORES, Measure::Hackbench { burn_percent: Some(percent), runs });

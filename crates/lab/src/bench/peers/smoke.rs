@@ -13,6 +13,8 @@ use serde_json::json;
 
 /// How often the guest wakes, and is woken.
 const PERIODS: u32 = 20;
+/// How often a task of FreeRTOS or a process of Linux wakes.
+const WAKES: u32 = 50;
 /// How often it makes each call.
 const REPETITIONS: u32 = 10;
 
@@ -22,11 +24,37 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
     };
     let stands_in = "points of bench peers with a partitioning of the test's own in Bao's place";
+    let beside = |name: &str, about: &str, system, measure: Measure| {
+        Scenario::new(name, about, move |bench| observe(system, measure, bench)).shipped()
+    };
+    let freertos = Measure::Freertos { load: Load::Compute, activations: WAKES };
+    let linux = Measure::Cyclictest { load: Load::Compute, wakes: WAKES };
+    let (xen, kvm) = (System::Xen(Scheduler::Credit2), System::KVM);
+    let freertos_of = |name, system| {
+        beside(name, "FreeRTOS as the real-time guest of bench peers", system, freertos)
+    };
+    // Its kernel is fetched when it is asked for.
+    let linux_of = |name, system| {
+        let about = "Linux as the real-time guest of bench peers";
+        beside(name, about, system, linux).by_name()
+    };
     let adapts = "an adapted timer advance takes less from Linux, and the guest is as soon";
     vec![
         Scenario::new("peers-cassata-adapted", adapts, compare_advances).shipped(),
         Scenario::new("peers-bao-stand-in", stands_in, boot_stand_in).shipped(),
         scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
+        freertos_of("peers-freertos", System::PLAIN),
+        freertos_of("peers-freertos-kvm", kvm),
+        freertos_of("peers-freertos-xen", xen),
+        linux_of("peers-cyclictest", System::PLAIN),
+        linux_of("peers-cyclictest-kvm", kvm),
+        linux_of("peers-cyclictest-xen", xen),
+        beside(
+            "peers-boot",
+            "when both guests of bench peers are up",
+            System::PLAIN,
+            Measure::Boot,
+        ),
         scenario("peers-kvm", "points of bench peers under KVM", System::KVM),
         scenario(
             "peers-xen",
@@ -74,8 +102,8 @@ fn compare_advances(bench: &Bench) -> Result<()> {
 fn boot_stand_in(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("peers-bao-stand-in");
     let image = Some(bao::stand_in(&bench.root));
-    for load in [Load::Idle, Load::Compute] {
-        let measure = Measure::Wake { load, periods: PERIODS };
+    let wakes = Measure::Wake { load: Load::Compute, periods: PERIODS };
+    for measure in [wakes, Measure::Boot] {
         let case = Case { image: image.clone(), ..Case::new(System::Bao, plan::CORES, measure) };
         let room = room(bench, &case.name())?;
         let seen = run::run(&case, &room, &mut |_| {})?;
@@ -84,8 +112,12 @@ fn boot_stand_in(bench: &Bench) -> Result<()> {
             "images of a run that went well are kept"
         );
         ensure!(seen.missed == 0, "{}: {} periods missed", case.name(), seen.missed);
-        ensure!(seen.own_bytes.is_some_and(|bytes| bytes > 0), "the image has no size");
-        outcome.figure(&case.name(), json!({ "values_ns": seen.values_ns, "missed": seen.missed }));
+        ensure!(seen.boot.is_none_or(|boot| boot.hypervisor_bytes > 0), "the image has no size");
+        let run::Seen { values_ns, missed, boot, .. } = seen;
+        outcome.figure(
+            &case.name(),
+            json!({ "values_ns": values_ns, "missed": missed, "boot": boot }),
+        );
     }
     bench.keep(&outcome)
 }
@@ -104,6 +136,24 @@ fn measure(system: System, bench: &Bench) -> Result<()> {
         let least = seen.values_ns.values().filter_map(|values| values.min()).min();
         ensure!(least.is_some_and(|least| least > 50), "{}: {least:?} ns", case.name());
         ensure!(seen.missed == 0, "{}: {} periods missed", case.name(), seen.missed);
+    }
+    bench.keep(&outcome)
+}
+
+/// Runs one point, of which the guest has to tell: each of its activations in time, and later than on a bare board.
+fn observe(system: System, measure: Measure, bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("peers");
+    let case = Case::new(system, 1, measure);
+    let seen = run::run(&case, &room(bench, &case.name())?, &mut |_| {})?;
+    outcome.figure(&case.name(), json!(seen));
+    ensure!(seen.missed == 0, "{} periods missed", seen.missed);
+    let task = seen.lateness.map(|late| late.dispatch.min_ns);
+    let process = seen.values_ns.values().filter_map(|values| values.min()).min();
+    let soonest = task.or(process.map(u64::from));
+    ensure!(soonest.is_none_or(|least| least > 50), "{soonest:?} ns late at least");
+    if let Some(boot) = seen.boot {
+        let (linux, guest) = (boot.linux_s, boot.guest_s);
+        ensure!(guest > 0.0 && guest < linux, "the guest is up after {guest} s, Linux {linux} s");
     }
     bench.keep(&outcome)
 }

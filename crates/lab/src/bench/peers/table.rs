@@ -151,15 +151,17 @@ impl Found {
         answer
     }
 
-    fn data(&self) -> [Dataset; 7] {
+    fn data(&self) -> [Dataset; 9] {
         [
             self.latency(),
             self.unforeseen(),
+            self.freertos(),
+            self.cyclictest(),
             self.calls(),
             self.taking(),
             self.throughput(),
+            self.boots(),
             self.settings(),
-            self.sizes_of_images(),
         ]
     }
 
@@ -316,22 +318,6 @@ impl Found {
             .done()
     }
 
-    /// How large hypervisors are that were built for a run.
-    fn sizes_of_images(&self) -> Dataset {
-        let mut rows: Vec<(System, u64)> = Vec::new();
-        for seen in &self.measurements {
-            let Some(bytes) = seen.own_bytes else { continue };
-            if rows.iter().all(|row| row.0 != seen.case.system) {
-                rows.push((seen.case.system, bytes));
-            }
-        }
-        Dataset::of("sizes", "Code and data of the hypervisor, without its guests", rows)
-            .name("system", |row| row.0.words())
-            .head("")
-            .name("bytes", |row| row.1)
-            .done()
-    }
-
     /// Returns what the book quotes: the tables, in Markdown; nothing of a part of the bench.
     fn quoted(&self, answer: &Answer) -> Option<String> {
         if self.measurements.len() < self.all {
@@ -366,10 +352,18 @@ impl Found {
             Measure::Hackbench { runs, .. } => Some(runs),
             _ => None,
         });
+        let activations = most(|measure| match measure {
+            Measure::Freertos { activations, .. } => Some(activations),
+            _ => None,
+        });
+        let wakes = most(|measure| match measure {
+            Measure::Cyclictest { wakes, .. } => Some(wakes),
+            _ => None,
+        });
         format!(
             "Measured with up to {periods} periods and {interrupts} interrupts in each row, \
-             {repetitions} times each call, and {runs} runs of hackbench, the first of which is not \
-             counted."
+             {activations} activations of FreeRTOS and {wakes} wake-ups of cyclictest, {repetitions} times each \
+             call, and {runs} runs of hackbench, the first of which is not counted."
         )
     }
 }

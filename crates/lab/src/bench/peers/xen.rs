@@ -13,8 +13,7 @@ pub const MEMORY: u64 = 2 << 30;
 pub const LINUX_PA: u64 = 0x5000_0000;
 pub const INITRAMFS_PA: u64 = 0x5800_0000;
 pub const GUEST_PA: u64 = 0x5a00_0000;
-/// KiB of the guest.
-const GUEST_KIB: u64 = 32 << 10;
+pub const GUEST_INITRAMFS_PA: u64 = 0x5e00_0000;
 
 /// What Xen starts.
 #[derive(Clone, Debug)]
@@ -23,16 +22,29 @@ pub struct Modules {
     pub xen: String,
     /// The command line of its first domain.
     pub linux: String,
-    /// vCPUs of the real-time guest.
-    pub guest_vcpus: u32,
-    /// Bytes of Linux, its initramfs and the real-time guest.
-    pub sizes: [u64; 3],
+    /// Bytes of Linux and its initramfs.
+    pub sizes: [u64; 2],
+    /// The real-time guest.
+    pub guest: Option<Domain>,
+}
+
+/// A domain that Xen starts besides.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    pub vcpus: u32,
+    /// Memory of the domain.
+    pub kib: u64,
+    /// Command line of the domain.
+    pub told: String,
+    /// Bytes of the image, and of an initramfs if there is one.
+    pub size: u64,
+    pub initramfs_size: Option<u64>,
 }
 
 impl Modules {
     /// Returns what stands behind the board's tree in its source.
     pub fn nodes(&self) -> String {
-        let ([linux, initramfs, guest], vcpus) = (self.sizes, self.guest_vcpus);
+        let [linux, initramfs] = self.sizes;
         let mut text = format!(
             "/ {{ chosen {{\n#address-cells = <2>;\n#size-cells = <2>;\nxen,xen-bootargs = {};\n",
             quoted(&self.xen)
@@ -40,13 +52,10 @@ impl Modules {
         let arguments = format!("bootargs = {};", quoted(&self.linux));
         module(&mut text, "multiboot,kernel", LINUX_PA, linux, &arguments);
         module(&mut text, "multiboot,ramdisk", INITRAMFS_PA, initramfs, "");
-        let _ = writeln!(
-            text,
-            "domU1 {{\ncompatible = \"xen,domain\";\n#address-cells = <2>;\n#size-cells = <2>;\n\
-             cpus = <{vcpus}>;\nmemory = <0 {GUEST_KIB:#x}>;\nvpl011;"
-        );
-        module(&mut text, "multiboot,kernel", GUEST_PA, guest, "bootargs = \"\";");
-        text + "};\n};\n};\n"
+        if let Some(guest) = &self.guest {
+            guest.add_to(&mut text);
+        }
+        text + "};\n};\n"
     }
 
     /// Makes the tree of a board with so many cores, in the directory of `bench`.
@@ -68,6 +77,24 @@ impl Modules {
         let compile = ["-q", "-I", "dts", "-O", "dtb", "-o"];
         run(Command::new("dtc").args(compile).args([&tree, &source]))?;
         Ok(tree)
+    }
+}
+
+impl Domain {
+    /// Adds its node to the source of a tree.
+    fn add_to(&self, text: &mut String) {
+        let Self { vcpus, kib, told, size, initramfs_size } = self;
+        let _ = writeln!(
+            text,
+            "domU1 {{\ncompatible = \"xen,domain\";\n#address-cells = <2>;\n#size-cells = <2>;\n\
+             cpus = <{vcpus}>;\nmemory = <0 {kib:#x}>;\nvpl011;"
+        );
+        let arguments = format!("bootargs = {};", quoted(told));
+        module(text, "multiboot,kernel", GUEST_PA, *size, &arguments);
+        if let Some(size) = *initramfs_size {
+            module(text, "multiboot,ramdisk", GUEST_INITRAMFS_PA, size, "");
+        }
+        text.push_str("};\n");
     }
 }
 
@@ -118,8 +145,14 @@ mod tests {
         Modules {
             xen: "console=dtuart sched=credit2".into(),
             linux: "console=hvc0 peers.tune=\"credit2 65535\"".into(),
-            guest_vcpus: 2,
-            sizes: [33_000_000, 3_000_000, 8_520],
+            sizes: [33_000_000, 3_000_000],
+            guest: Some(Domain {
+                vcpus: 2,
+                kib: 32 << 10,
+                told: "load=0".into(),
+                size: 8_520,
+                initramfs_size: Some(77),
+            }),
         }
     }
 
@@ -141,6 +174,8 @@ mod tests {
             "bootargs = \"console=hvc0 peers.tune=\\\"credit2 65535\\\"\"",
             "reg = <0x00 0x50000000 0x00 0x1f78a40>",
             "reg = <0x00 0x5a000000 0x00 0x2148>",
+            "bootargs = \"load=0\"",
+            "reg = <0x00 0x5e000000 0x00 0x4d>",
             "memory = <0x00 0x8000>",
             "cpus = <0x02>",
             "vpl011;",

@@ -53,10 +53,14 @@ pub fn stand_in(root: &Path) -> PathBuf {
     root.join("crates/lab/src/bench/peers/bao/stand-in")
 }
 
-/// Returns the bytes of Bao's own code and data in the run with its files in `directory`; `None` if that
-/// ran something else.
-pub fn own_bytes(directory: &Path) -> Option<u64> {
-    std::fs::read_to_string(directory.join(SIZE)).ok()?.parse().ok()
+/// Returns the bytes of Bao's own code and data in the run with its files in `directory`.
+///
+/// # Errors
+/// When nothing was built there.
+pub fn own_bytes(directory: &Path) -> Result<u64> {
+    let path = directory.join(SIZE);
+    let bytes = std::fs::read_to_string(&path).ok().and_then(|text| text.parse().ok());
+    bytes.ok_or_else(|| miette!("{} does not say how large Bao is", path.display()))
 }
 
 /// Deletes what a run that went well leaves in `directory`, and another one would make again: Linux, twice.

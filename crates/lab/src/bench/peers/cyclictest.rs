@@ -1,0 +1,85 @@
+//! Linux with PREEMPT_RT as the real-time guest: what it is told, how late its process was, and what is demanded.
+
+use super::case::{Load, Measure};
+use super::freertos::beside;
+use super::system::System;
+use super::{Found, Seen};
+use crate::dataset::{Dataset, Unit};
+use crate::observe::Distribution;
+use crate::results::Check;
+
+/// What the latencies are called in what was measured.
+pub const NAME: &str = "cyclictest";
+
+/// Microseconds between two wake-ups: that of `bench kvm-rt` beside a load, which divides neither Linux's tick nor a
+/// millisecond.
+const PERIOD_US: u32 = 1_009;
+
+/// Returns the uptime at which it begins, hundredths of a second: by then the other Linux has booted and set to work. A
+/// run in which it has not is an error.
+const fn begin(system: System) -> u32 {
+    match system {
+        // There is nothing to wait for. Bao has the bare-metal guest only.
+        System::Board | System::Bao => 200,
+        // EL2 starts this one, and compares the other one with its digest then, which takes 2.6 s.
+        System::Cassata { .. } => 600,
+        // Both boot at once, on one core.
+        System::Xen(_) => 400,
+        // The other one has booted, and is interrupted while this one boots.
+        System::Kvm(_) => 300,
+    }
+}
+
+/// Returns its command line, for so many wake-ups.
+pub fn told(system: System, wakes: u32) -> String {
+    format!(
+        "console=ttyAMA0 rdinit=/peers/cyclictest quiet loglevel=4 nokaslr peers.begin={} \
+         peers.wakes={wakes} peers.period_us={PERIOD_US}",
+        begin(system)
+    )
+}
+
+/// Returns what the other Linux does, if it is what `seen` measures.
+fn load(seen: &Seen) -> Option<Load> {
+    match seen.case.measure {
+        Measure::Cyclictest { load, .. } => Some(load),
+        _ => None,
+    }
+}
+
+impl Found {
+    fn cyclictest_of(&self, system: System, beside: Load) -> Option<&Distribution> {
+        let is_it = |seen: &&Seen| load(seen) == Some(beside) && seen.case.system == system;
+        self.measurements.iter().find(is_it)?.values_ns.get(NAME)
+    }
+
+    /// How late a process of a real-time Linux is.
+    pub fn cyclictest(&self) -> Dataset {
+        let rows = self.measurements.iter().filter_map(|seen| Some((seen, load(seen)?)));
+        let title = "PREEMPT_RT Linux as the real-time guest, one core: wake-ups of cyclictest, from when the timer was \
+                     due until the process ran";
+        Dataset::of("cyclictest", title, rows)
+            .name("system", |row| row.0.case.system.words())
+            .head("")
+            .name("beside", |row| beside(row.0, row.1))
+            .summary(Unit::Nanoseconds, |_| 1.0, |row| row.0.values_ns.get(NAME))
+            .done()
+    }
+
+    /// Returns what is demanded: the longest latency beside the best peer's.
+    pub fn cyclictest_checks(&self) -> Vec<Check> {
+        let planned = |beside: Load| {
+            self.planned.iter().any(|case| {
+                let is_it =
+                    matches!(case.measure, Measure::Cyclictest { load, .. } if load == beside);
+                is_it && case.system == System::PLAIN
+            })
+        };
+        let loads = Load::ALL.into_iter().filter(|&load| planned(load));
+        let check = |load: Load| {
+            let most = |system| Some(f64::from(self.cyclictest_of(system, load)?.max()?));
+            self.latency_check(&format!("cyclictest in Linux, {}", load.words()), most)
+        };
+        loads.map(check).collect()
+    }
+}
