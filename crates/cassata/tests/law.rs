@@ -125,6 +125,44 @@ fn sources(directory: &str, endings: &[&str]) -> Vec<(String, String)> {
     files.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
 }
 
+/// What the project's root holds: a newcomer sees it first.
+const ROOT: [&str; 19] = [
+    ".cargo",
+    ".ci",
+    ".gitignore",
+    "CAVEATS.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "campaign",
+    "cassata",
+    "crates",
+    "deny.toml",
+    "docs",
+    "fuzz",
+    "guests",
+    "rustfmt.toml",
+    "setup",
+    "systems",
+];
+
+/// What was left over from trying something was once committed by mistake.
+#[test]
+fn nothing_is_kept_in_the_root_but_what_belongs_there() {
+    if !root().join(".git").exists() {
+        // Unpacked source has no list of what is kept.
+        return;
+    }
+    let git = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output().unwrap();
+    assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+    let kept = String::from_utf8(git.stdout).unwrap();
+    let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+    let kept: BTreeSet<_> = kept.split_terminator('\0').map(first).collect();
+    assert_eq!(kept, ROOT.map(str::to_owned).into());
+}
+
 #[test]
 fn dependencies_go_one_way() {
     let packages = packages();
