@@ -6,7 +6,7 @@ use super::store::{Case, Measured, Store};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::suite::{Bench, share};
-use miette::{Report, Result, miette};
+use miette::{Report, Result, ensure, miette};
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
@@ -91,6 +91,11 @@ impl Campaign<'_> {
             let mut tell = |what: &str| drop(events.send(Event::Now(format!("{place}: {what}"))));
             let logs = self.store.directory().join(case.name());
             let result = make(&logs).and_then(|()| run(case, &logs, &mut tell));
+            // What it was cut short in is no measurement, however it ended.
+            let result = result.and_then(|measurement| {
+                ensure!(!self.interrupt.requested(), "interrupted");
+                Ok(measurement)
+            });
             drop(events.send(Event::Done(index, Box::new(result))));
         };
         share(&missing, self.side_by_side, self.interrupt, work, |received| {
@@ -228,6 +233,25 @@ mod tests {
         assert_eq!(runs.swap(0, Relaxed), 1, "only what failed");
         go(true);
         assert_eq!(runs.load(Relaxed), 4);
+    }
+
+    #[test]
+    fn what_an_interrupt_cuts_short_is_not_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().into(), super::super::store::tests::inputs("11"));
+        let interrupt = Interrupt::never();
+        let campaign =
+            Campaign { store: &store, fresh: false, side_by_side: 1, interrupt: &interrupt };
+        let run = |case: &Plain, _: &Path, _: &mut dyn FnMut(&str)| {
+            if case.1 == 1 {
+                interrupt.request();
+            }
+            Ok(Found { case: case.clone(), value: 0.0 })
+        };
+        let ended = campaign.run(&cases(), &mut Progress::silent(), run).unwrap_err();
+        assert_eq!(ended.to_string(), "interrupted");
+        let kept = cases().iter().filter(|case| store.find::<Found>(case).is_some()).count();
+        assert_eq!(kept, 1);
     }
 
     #[test]

@@ -92,6 +92,14 @@ restart_on_fault = true
 
 ";
 
+/// The policy by which no vCPU of a VM runs on a core that has a real-time one.
+const PARTITION: &str = "partition";
+/// The accomplice's vCPU in these tables, and where it takes turns with the adversary's.
+const ACCOMPLICE: [&str; 2] = [
+    "vcpus = [{ pcpu = 2, priority = 2 }]",
+    "vcpus = [{ pcpu = 2, priority = 1, quantum = \"100us\" }]",
+];
+
 /// Attacks that a device belongs to that does DMA where it is told: one for each vCPU, on a PCI bus behind an SMMU.
 const WITH_DMA: [&str; 2] = [DMA, "mix"];
 /// The attack that does nothing else.
@@ -185,6 +193,12 @@ impl Adversary {
         policy.is_some_and(|policy| policy.needs().for_realtime)
     }
 
+    /// Returns true if its vCPUs have to leave the cores of the real-time VMs, for that of the accomplice, which never
+    /// sleeps.
+    fn joins_accomplice(&self) -> bool {
+        self.policy == PARTITION && WITH_VIRTIO.contains(&self.mode.as_str())
+    }
+
     /// Returns what is replaced in the description, where the vCPUs are on these pCPUs, one after the
     /// other.
     fn edits(&self, places: &[u32]) -> Vec<(String, String)> {
@@ -195,7 +209,7 @@ impl Adversary {
         let vcpu = |number: u32| {
             let priority = if self.is_above() && number == 0 { 20 } else { 1 };
             // Those that share a core take turns.
-            let shares = *vcpus > 2 || *crowds;
+            let shares = *vcpus > 2 || *crowds || self.joins_accomplice();
             let quantum = if shares { ", quantum = \"100us\"" } else { "" };
             let pcpu = if *crowds { 0 } else { places[number as usize % places.len()] };
             let others: BTreeSet<_> = places.iter().filter(|&&place| place != pcpu).collect();
@@ -296,6 +310,10 @@ impl Case {
             edits.push((first.into(), format!("{VIRTIO_TABLES}{first}")));
             if self.adversary.as_ref().is_some_and(|adversary| !adversary.is_above()) {
                 edits.push(("pcpus = 2".into(), "pcpus = 3".into()));
+            }
+            if self.adversary.as_ref().is_some_and(Adversary::joins_accomplice) {
+                let [alone, in_turns] = ACCOMPLICE;
+                edits.push((alone.into(), in_turns.into()));
             }
         }
         if self.attacks_by(&WITH_LINKS) {
