@@ -24,7 +24,7 @@ const ALONE_NS: u64 = 667;
 const ALONE_WOKEN_NS: u64 = 1_538;
 /// The mean time in which the neighbour does its work beside no adversary, rounded to 1 ns: the test
 /// `hostile-alone` fails if it is another one.
-const NEIGHBOUR_NS: u64 = 96_793;
+const NEIGHBOUR_NS: u64 = 96_791;
 /// Like [`NEIGHBOUR_NS`] where another core wakes FreeRTOS, in `hostile-woken-alone`.
 const NEIGHBOUR_WOKEN_NS: u64 = 96_733;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
