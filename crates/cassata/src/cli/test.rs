@@ -8,7 +8,7 @@ use clap::Args;
 /// that need no machine (cargo runs them), then those that boot one in QEMU, at
 /// last the demonstration, shortened. The last line says how many passed and failed,
 /// and how many were skipped because a program is not installed. Left out are those that
-/// take about a minute or more, unless --all asks for them or part of their name is given; and
+/// take long for what they add, unless --all asks for them or part of their name is given; and
 /// the longest, moved-migrant-100000.on-demand, moved-asked-100000, supply-1000000.KIND,
 /// varied-1000000.KIND and stock.POLICY, and campaign-slurm, which installs Slurm,
 /// unless their whole names are given.
@@ -31,7 +31,7 @@ pub struct Test {
     /// Only tests whose name contains this, or is this
     #[arg(default_value = "", hide_default_value = true)]
     pub filter: String,
-    /// Also the tests that take about a minute or more each
+    /// Also the tests that take long for what they add
     #[arg(long)]
     pub all: bool,
     /// Only what the source must satisfy: format, lints, documentation

@@ -246,7 +246,7 @@ pub struct Scenario {
 pub enum When {
     /// Each time.
     Always,
-    /// It takes about a minute or more: it runs with all tests, and when part of its name is asked for.
+    /// It takes long for what it adds: it runs with all tests, and when part of its name is asked for.
     WithAll,
     /// It takes minutes, or fetches much: it runs only when its whole name is asked for.
     ByName,
