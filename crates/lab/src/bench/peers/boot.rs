@@ -7,12 +7,10 @@ use crate::dataset::{Dataset, Unit};
 use crate::guests::Images;
 use crate::suite::Bench;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
-use object::LittleEndian;
-use object::elf::PT_LOAD;
-use object::read::elf::{ElfFile64, ProgramHeader};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
+use system::pack::image_size;
 
 /// What a boot brought.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +41,9 @@ impl Boot {
         let images = Images::of(&bench.root);
         let (hypervisor_bytes, program_bytes) = match case.system {
             System::Board => (0, None),
-            System::Cassata { .. } => (loaded_bytes(bench.hypervisor.silent)?, None),
+            System::Cassata { .. } => {
+                (image_size(bench.hypervisor.silent).into_diagnostic()?, None)
+            }
             System::Xen(_) => (size(case.image.as_ref().unwrap_or(&images.xen))?, None),
             System::Bao => (bao::own_bytes(&bench.directory)?, None),
             System::Kvm(_) => {
@@ -59,14 +59,6 @@ impl Boot {
 fn size(path: &Path) -> Result<u64> {
     let about = std::fs::metadata(path).into_diagnostic();
     Ok(about.wrap_err_with(|| format!("cannot read {}", path.display()))?.len())
-}
-
-/// Returns how many bytes of an ELF file are loaded; what is zeroed besides is not counted, as no Image has it.
-fn loaded_bytes(file: &[u8]) -> Result<u64> {
-    let elf: ElfFile64<LittleEndian> = ElfFile64::parse(file).into_diagnostic()?;
-    let segments = elf.elf_program_headers().iter();
-    let loaded = segments.filter(|segment| segment.p_type(LittleEndian) == PT_LOAD);
-    Ok(loaded.map(|segment| segment.p_filesz(LittleEndian)).sum())
 }
 
 impl Found {
@@ -94,15 +86,18 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::LittleEndian;
+    use object::read::elf::{ElfFile64, ProgramHeader};
 
+    /// No Image of another hypervisor has that either.
     #[test]
     fn what_is_zeroed_is_not_loaded() {
         let file = std::fs::read(crate::testing::root().join("build/el2.elf")).unwrap();
-        let loaded = loaded_bytes(&file).unwrap();
+        let loaded = image_size(&file).unwrap();
         let elf: ElfFile64<LittleEndian> = ElfFile64::parse(&*file).unwrap();
         let segments = elf.elf_program_headers().iter();
         let all: u64 = segments.map(|segment| segment.p_memsz(LittleEndian)).sum();
         assert!(loaded > 50_000 && loaded < all, "{loaded} of {all}");
-        assert!(loaded_bytes(b"no ELF file").is_err());
+        assert!(image_size(b"no ELF file").is_err());
     }
 }

@@ -93,6 +93,19 @@ fn timed(kib: u32, runs: u32) -> String {
     format!("cassata.run=work cassata.work=cpu cassata.count={kib} cassata.repeat={runs}")
 }
 
+impl Measure {
+    /// Returns what Linux does beside a guest whose latency is measured.
+    pub const fn load(self) -> Option<Load> {
+        match self {
+            Self::Wake { load, .. }
+            | Self::Woken { load, .. }
+            | Self::Freertos { load, .. }
+            | Self::Cyclictest { load, .. } => Some(load),
+            _ => None,
+        }
+    }
+}
+
 impl Case {
     pub const fn new(system: System, cores: u32, measure: Measure) -> Self {
         Self { system, cores, measure, image: None }

@@ -1,7 +1,7 @@
 //! What is demanded of Cassata beside the best of its peers.
 
 use super::Found;
-use super::case::{Load, Measure};
+use super::case::{Case, Load, Measure};
 use super::plan::{CORES, ON_DEMAND_ADVANCED};
 use super::system::System;
 use super::table::Row;
@@ -37,9 +37,9 @@ impl Found {
 
     fn latency_checks(&self) -> Vec<Check> {
         let planned = |cores, load| {
-            self.planned.iter().any(|case| {
+            self.plans(|case| {
                 let is_it = matches!(case.measure, Measure::Wake { load: l, .. } if l == load);
-                is_it && case.cores == cores && case.system == System::PLAIN
+                is_it && case.cores == cores
             })
         };
         let all = Load::ALL.map(|load| (1, load)).into_iter().chain([(CORES, Load::Hackbench)]);
@@ -84,20 +84,26 @@ impl Found {
 
     /// Returns what is demanded of a longest latency, which `most` says of each system.
     pub fn latency_check(&self, what: &str, most: impl Fn(System) -> Option<f64>) -> Check {
-        let best = self.best(&most);
-        let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
-        let name = format!("longest latency, {what}: part of the best ({peer})");
-        let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
-        Check::new(&name, part, "", Goal::AtMost(LATENCY))
+        self.part_of_best(&format!("longest latency, {what}"), most, LATENCY)
     }
 
     fn instruction_check(&self, row: Row) -> Check {
-        let best = self.best(|peer| self.instructions(row, peer));
+        let of = |system| self.instructions(row, system);
+        self.part_of_best(&format!("instructions, {}", row.words()), of, INSTRUCTIONS)
+    }
+
+    /// Returns what is demanded of a figure, which `of` says of each system: at most so large a part of the best
+    /// peer's.
+    fn part_of_best(&self, what: &str, of: impl Fn(System) -> Option<f64>, most: f64) -> Check {
+        let best = self.best(&of);
         let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
-        let name = format!("instructions, {}: part of the best ({peer})", row.words());
-        let ours = self.instructions(row, System::PLAIN);
-        let part = ours.zip(best).map(|(ours, (_, best))| ours / best);
-        Check::new(&name, part, "", Goal::AtMost(INSTRUCTIONS))
+        let part = of(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
+        Check::new(&format!("{what}: part of the best ({peer})"), part, "", Goal::AtMost(most))
+    }
+
+    /// Returns true if a run of Cassata for which `is_it` holds was asked for.
+    pub fn plans(&self, is_it: impl Fn(&Case) -> bool) -> bool {
+        self.planned.iter().any(|case| case.system == System::PLAIN && is_it(case))
     }
 
     /// Returns what is demanded of hackbench beside a guest that burns so much.

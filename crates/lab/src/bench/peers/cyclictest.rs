@@ -1,8 +1,8 @@
 //! Linux with PREEMPT_RT as the real-time guest: what it is told, how late its process was, and what is demanded.
 
-use super::case::{Load, Measure};
-use super::freertos::beside;
+use super::case::{Case, Load, Measure};
 use super::system::System;
+use super::table::beside;
 use super::{Found, Seen};
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
@@ -39,43 +39,34 @@ pub fn told(system: System, wakes: u32) -> String {
     )
 }
 
-/// Returns what the other Linux does, if it is what `seen` measures.
-fn load(seen: &Seen) -> Option<Load> {
-    match seen.case.measure {
-        Measure::Cyclictest { load, .. } => Some(load),
-        _ => None,
-    }
+/// Returns true if a run has it, and another Linux beside it that does this.
+fn is_beside(case: &Case, beside: Load) -> bool {
+    matches!(case.measure, Measure::Cyclictest { load, .. } if load == beside)
 }
 
 impl Found {
     fn cyclictest_of(&self, system: System, beside: Load) -> Option<&Distribution> {
-        let is_it = |seen: &&Seen| load(seen) == Some(beside) && seen.case.system == system;
-        self.measurements.iter().find(is_it)?.values_ns.get(NAME)
+        self.find(|case| is_beside(case, beside) && case.system == system)?.values_ns.get(NAME)
     }
 
     /// How late a process of a real-time Linux is.
     pub fn cyclictest(&self) -> Dataset {
-        let rows = self.measurements.iter().filter_map(|seen| Some((seen, load(seen)?)));
+        let is_it = |seen: &&Seen| matches!(seen.case.measure, Measure::Cyclictest { .. });
+        let rows = self.measurements.iter().filter(is_it);
         let title = "PREEMPT_RT Linux as the real-time guest, one core: wake-ups of cyclictest, from when the timer was \
                      due until the process ran";
         Dataset::of("cyclictest", title, rows)
-            .name("system", |row| row.0.case.system.words())
+            .name("system", |seen| seen.case.system.words())
             .head("")
-            .name("beside", |row| beside(row.0, row.1))
-            .summary(Unit::Nanoseconds, |_| 1.0, |row| row.0.values_ns.get(NAME))
+            .name("beside", |seen| beside(seen))
+            .summary(Unit::Nanoseconds, |_| 1.0, |seen| seen.values_ns.get(NAME))
             .done()
     }
 
     /// Returns what is demanded: the longest latency beside the best peer's.
     pub fn cyclictest_checks(&self) -> Vec<Check> {
-        let planned = |beside: Load| {
-            self.planned.iter().any(|case| {
-                let is_it =
-                    matches!(case.measure, Measure::Cyclictest { load, .. } if load == beside);
-                is_it && case.system == System::PLAIN
-            })
-        };
-        let loads = Load::ALL.into_iter().filter(|&load| planned(load));
+        let planned = |load: &Load| self.plans(|case| is_beside(case, *load));
+        let loads = Load::ALL.into_iter().filter(planned);
         let check = |load: Load| {
             let most = |system| Some(f64::from(self.cyclictest_of(system, load)?.max()?));
             self.latency_check(&format!("cyclictest in Linux, {}", load.words()), most)

@@ -1,8 +1,9 @@
 //! FreeRTOS as the real-time guest: what it is told, how late its task was, and what is demanded.
 
-use super::case::{Load, Measure, PERIOD_US};
+use super::Found;
+use super::case::{Case, Load, Measure, PERIOD_US};
 use super::system::System;
-use super::{Found, Seen};
+use super::table::beside;
 use crate::dataset::{Dataset, Unit};
 use crate::guests::{Lateness, Spread};
 use crate::results::{Check, Goal};
@@ -28,12 +29,9 @@ pub fn told(system: System, activations: u32) -> String {
     format!("load=0 period_us={PERIOD_US} start_ms={start_ms} activations={activations}")
 }
 
-/// Returns what Linux does beside it, if it is what `seen` measures.
-fn load(seen: &Seen) -> Option<Load> {
-    match seen.case.measure {
-        Measure::Freertos { load, .. } => Some(load),
-        _ => None,
-    }
+/// Returns true if a run has FreeRTOS, and a Linux beside it that does this.
+fn is_beside(case: &Case, beside: Load) -> bool {
+    matches!(case.measure, Measure::Freertos { load, .. } if load == beside)
 }
 
 /// One of the two times that FreeRTOS measures.
@@ -42,32 +40,30 @@ type Kind = fn(Lateness) -> Spread;
 impl Found {
     /// Returns what FreeRTOS measured under `system`.
     fn freertos_of(&self, system: System, beside: Load) -> Option<Lateness> {
-        let is_it = |seen: &&Seen| load(seen) == Some(beside) && seen.case.system == system;
-        self.measurements.iter().find(is_it)?.lateness
+        self.find(|case| is_beside(case, beside) && case.system == system)?.lateness
     }
 
     /// How late FreeRTOS is.
     pub fn freertos(&self) -> Dataset {
-        let rows =
-            self.measurements.iter().filter_map(|seen| Some((seen, load(seen)?, seen.lateness?)));
+        let rows = self.measurements.iter().filter_map(|seen| Some((seen, seen.lateness?)));
         let title = "FreeRTOS as the real-time guest, one core: from its tick until its vector, and until its task";
         let ns = |of: fn(Spread) -> u64, spread| Some(of(spread) as f64);
         Dataset::of("freertos", title, rows)
             .name("system", |row| row.0.case.system.words())
             .head("")
-            .name("beside", |row| beside(row.0, row.1))
-            .name("missed", |row| row.2.missed)
-            .column("vector_min", Unit::Nanoseconds, |row| ns(|all| all.min_ns, row.2.response))
+            .name("beside", |row| beside(row.0))
+            .name("missed", |row| row.1.missed)
+            .column("vector_min", Unit::Nanoseconds, |row| ns(|all| all.min_ns, row.1.response))
             .head("vector: min")
-            .column("vector_mean", Unit::Nanoseconds, |row| ns(|all| all.mean_ns, row.2.response))
+            .column("vector_mean", Unit::Nanoseconds, |row| ns(|all| all.mean_ns, row.1.response))
             .head("vector: mean")
-            .column("vector_max", Unit::Nanoseconds, |row| ns(|all| all.max_ns, row.2.response))
+            .column("vector_max", Unit::Nanoseconds, |row| ns(|all| all.max_ns, row.1.response))
             .head("vector: max")
-            .column("task_min", Unit::Nanoseconds, |row| ns(|all| all.min_ns, row.2.dispatch))
+            .column("task_min", Unit::Nanoseconds, |row| ns(|all| all.min_ns, row.1.dispatch))
             .head("task: min")
-            .column("task_mean", Unit::Nanoseconds, |row| ns(|all| all.mean_ns, row.2.dispatch))
+            .column("task_mean", Unit::Nanoseconds, |row| ns(|all| all.mean_ns, row.1.dispatch))
             .head("task: mean")
-            .column("task_max", Unit::Nanoseconds, |row| ns(|all| all.max_ns, row.2.dispatch))
+            .column("task_max", Unit::Nanoseconds, |row| ns(|all| all.max_ns, row.1.dispatch))
             .head("task: max")
             .done()
     }
@@ -78,7 +74,7 @@ impl Found {
         let kinds: [(&str, Kind); 2] =
             [("vector", |all| all.response), ("task", |all| all.dispatch)];
         let mut all = Vec::new();
-        for load in Load::ALL.into_iter().filter(|&load| self.plans_freertos(load)) {
+        for load in Load::ALL.into_iter().filter(|&load| self.plans(|case| is_beside(case, load))) {
             for (name, kind) in kinds {
                 let most = |system| Some(kind(self.freertos_of(system, load)?).max_ns as f64);
                 all.push(self.latency_check(&format!("FreeRTOS's {name}, {}", load.words()), most));
@@ -89,16 +85,4 @@ impl Found {
         }
         all
     }
-
-    fn plans_freertos(&self, beside: Load) -> bool {
-        self.planned.iter().any(|case| {
-            let is_it = matches!(case.measure, Measure::Freertos { load, .. } if load == beside);
-            is_it && case.system == System::PLAIN
-        })
-    }
-}
-
-/// Returns what Linux does beside the guest, in words.
-pub fn beside(seen: &Seen, load: Load) -> &'static str {
-    if seen.case.system == System::Board { "nothing (no Linux)" } else { load.words() }
 }

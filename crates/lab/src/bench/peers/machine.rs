@@ -188,7 +188,11 @@ fn write_guest(case: &Case, images: &Images, bench: &Bench) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+/// Reads a whole file.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let bytes = std::fs::read(path).into_diagnostic();
     bytes.wrap_err_with(|| format!("cannot read {}", path.display()))
 }
@@ -269,7 +273,10 @@ fn xen(
 const RTDS: &[u8] = b"SMP RTDS Scheduler";
 
 /// Checks that a file is what QEMU loads as a kernel, which it would else enter at its first byte.
-fn is_image(bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// When it is none.
+pub fn is_image(bytes: &[u8]) -> Result<()> {
     // Linux, Documentation/arm64/booting.rst.
     let magic = bytes.get(0x38..0x3c);
     ensure!(

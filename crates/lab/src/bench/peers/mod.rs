@@ -7,7 +7,7 @@
 //! | [`guest`], [`waker`] | the real-time guest, and what it is told |
 //! | [`freertos`], [`cyclictest`] | two others, and what was found with them |
 //! | [`boot`] | how large, and how soon both guests are up |
-//! | [`xen`], [`bao`], [`machine`] | what boots |
+//! | [`xen`], [`bao`], [`tree`], [`machine`] | what boots |
 //! | [`run`] | running it |
 //! | [`table`], [`checks`] | what was found, and what is demanded |
 //! | [`smoke`] | some runs as tests |
@@ -25,6 +25,7 @@ mod run;
 mod smoke;
 mod system;
 mod table;
+mod tree;
 mod waker;
 mod xen;
 

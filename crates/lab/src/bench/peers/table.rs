@@ -47,7 +47,7 @@ impl Row {
 }
 
 impl Found {
-    fn find(&self, wanted: impl Fn(&Case) -> bool) -> Option<&Seen> {
+    pub fn find(&self, wanted: impl Fn(&Case) -> bool) -> Option<&Seen> {
         self.measurements.iter().find(|seen| wanted(&seen.case))
     }
 
@@ -369,12 +369,9 @@ impl Found {
 }
 
 /// Returns what Linux does beside the guest, in words.
-fn beside(seen: &Seen) -> &'static str {
-    match seen.case.measure {
-        Measure::Wake { .. } | Measure::Woken { .. } if seen.case.system == System::Board => {
-            "nothing (no Linux)"
-        }
-        Measure::Wake { load, .. } | Measure::Woken { load, .. } => load.words(),
-        _ => "",
+pub fn beside(seen: &Seen) -> &'static str {
+    match seen.case.measure.load() {
+        Some(_) if seen.case.system == System::Board => "nothing (no Linux)",
+        load => load.map_or("", Load::words),
     }
 }

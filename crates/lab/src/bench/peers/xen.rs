@@ -1,12 +1,15 @@
 //! Xen's device tree: QEMU's, with what Xen starts (Xen, `docs/misc/arm/device-tree/booting.txt`).
 
+use super::tree::{self, quoted};
 use crate::machine::VirtualTime;
 use crate::suite::Bench;
-use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
+use miette::{Result, miette};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What messages call the tree.
+const NAME: &str = "Xen's device tree";
 /// Memory of the machine, bytes.
 pub const MEMORY: u64 = 2 << 30;
 /// Where the modules lie: QEMU puts Xen and the tree below the first.
@@ -71,11 +74,10 @@ impl Modules {
             .arg(format!("virt,virtualization=on,gic-version=3,dumpdtb={}", path(&dump)?));
         qemu.arg("-cpu").arg(format!("cortex-a76,cntfrq={hz}")).arg("-smp").arg(cores.to_string());
         qemu.arg("-m").arg(format!("{MEMORY}B")).args(["-seed", "1", "-nic", "none"]);
-        run(qemu.args(["-display", "none", "-nodefaults"]))?;
-        let board = run(Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).arg(&dump))?;
+        tree::run(qemu.args(["-display", "none", "-nodefaults"]), NAME)?;
+        let board = tree::decompile(&dump, NAME)?;
         crate::results::write_file(&source, format!("{board}\n{}", self.nodes()).as_bytes())?;
-        let compile = ["-q", "-I", "dts", "-O", "dtb", "-o"];
-        run(Command::new("dtc").args(compile).args([&tree, &source]))?;
+        tree::compile(&source, &tree, NAME)?;
         Ok(tree)
     }
 }
@@ -111,11 +113,6 @@ fn module(text: &mut String, kind: &str, pa: u64, size: u64, more: &str) {
     );
 }
 
-/// Returns a string of a tree's source.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
 fn path(path: &Path) -> Result<&str> {
     let sound = path.to_str().filter(|path| !path.contains(','));
     sound.ok_or_else(|| {
@@ -125,16 +122,6 @@ fn path(path: &Path) -> Result<&str> {
             path.display()
         )
     })
-}
-
-/// Runs a program to its end; returns what it printed.
-fn run(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let ran = command.output().into_diagnostic();
-    let ran = ran.wrap_err_with(|| format!("cannot start {name}; `./cassata` installs it"))?;
-    let complaint = String::from_utf8_lossy(&ran.stderr);
-    ensure!(ran.status.success(), "{name} failed on Xen's device tree: {}", complaint.trim());
-    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -164,10 +151,8 @@ mod tests {
         let [source, tree] = ["x.dts", "x.dtb"].map(|name| directory.path().join(name));
         let board = "/dts-v1/;\n/ { chosen { stdout-path = \"/pl011@9000000\"; }; };\n";
         std::fs::write(&source, format!("{board}{}", modules().nodes())).unwrap();
-        let compile = ["-q", "-I", "dts", "-O", "dtb", "-o"];
-        run(Command::new("dtc").args(compile).args([&tree, &source])).unwrap();
-        let back = run(Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).arg(&tree));
-        let back = back.unwrap();
+        tree::compile(&source, &tree, NAME).unwrap();
+        let back = tree::decompile(&tree, NAME).unwrap();
         for there in [
             "stdout-path = \"/pl011@9000000\"",
             "xen,xen-bootargs = \"console=dtuart sched=credit2\"",
@@ -186,11 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_is_named_with_what_it_says() {
-        let failed = run(Command::new("sh").args(["-c", "echo bad tree >&2; exit 1"]));
-        assert_eq!(failed.unwrap_err().to_string(), "sh failed on Xen's device tree: bad tree");
-        let absent = run(&mut Command::new("/nonexistent/dtc")).unwrap_err().to_string();
-        assert!(absent.contains("/nonexistent/dtc; `./cassata` installs it"), "{absent}");
+    fn qemu_cannot_write_where_a_comma_is() {
         assert!(path(Path::new("/a,b")).is_err() && path(Path::new("/a/b")).is_ok());
     }
 }

@@ -1,12 +1,13 @@
 //! What is booted beside Bao itself. Bao has one image for each guest and hands it nothing, so Linux comes
 //! in one piece with its device tree, its initramfs and a few instructions that know where these are.
 
+use super::super::machine::{is_image, read};
+use super::super::tree;
 use super::config::{GICD, GICR, LINUX_PA, LINUX_SIZE, UART};
 use crate::guests::Images;
-use miette::{IntoDiagnostic, Result, WrapErr, ensure};
+use miette::{Result, WrapErr, ensure};
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Command;
 
 /// What an arm64 Image begins with: 64 bytes (Linux, `Documentation/arm64/booting.rst`).
 const HEADER: usize = 64;
@@ -36,24 +37,15 @@ impl Linux {
     /// # Errors
     /// When a file cannot be read or is none, or the compiler of device trees objects.
     pub fn of(images: &Images, told: &str, cores: u32, directory: &Path) -> Result<Self> {
-        let read = |path: &Path| {
-            let bytes = std::fs::read(path).into_diagnostic();
-            bytes.wrap_err_with(|| format!("cannot read {}", path.display()))
-        };
         let (kernel, initramfs) = (read(&images.kernel)?, read(&images.peers)?);
-        ensure!(kernel.len() > HEADER, "{} is no arm64 Image", images.kernel.display());
+        is_image(&kernel).wrap_err_with(|| images.kernel.display().to_string())?;
         let linux = Self { kernel, tree: Vec::new(), initramfs };
         let begin = linux.entry() + INITRAMFS as u64;
         let source = source(told, cores, begin..begin + linux.initramfs.len() as u64);
-        let [path, tree] = ["linux.dts", "linux.dtb"].map(|name| directory.join(name));
+        let [path, compiled] = ["linux.dts", "linux.dtb"].map(|name| directory.join(name));
         crate::results::write_file(&path, source.as_bytes())?;
-        let mut compile = Command::new("dtc");
-        compile.args(["-q", "-I", "dts", "-O", "dtb", "-o"]).args([&tree, &path]);
-        let ran = compile.output().into_diagnostic();
-        let ran = ran.wrap_err("cannot start dtc; `./cassata` installs it")?;
-        let complaint = String::from_utf8_lossy(&ran.stderr);
-        ensure!(ran.status.success(), "dtc failed on {}: {}", path.display(), complaint.trim());
-        let tree = read(&tree)?;
+        tree::compile(&path, &compiled, &path.display().to_string())?;
+        let tree = read(&compiled)?;
         ensure!(tree.len() <= INITRAMFS - TREE, "Linux's device tree is too large");
         Ok(Self { tree, ..linux })
     }
@@ -133,12 +125,12 @@ fn source(told: &str, cores: u32, initramfs: std::ops::Range<u64>) -> String {
              enable-method = \"psci\"; }};"
         );
     }
-    let told = told.replace('\\', "\\\\").replace('"', "\\\"");
+    let told = tree::quoted(told);
     let std::ops::Range { start, end } = initramfs;
     format!(
         "/dts-v1/;\n/ {{\n#address-cells = <2>;\n#size-cells = <2>;\ninterrupt-parent = <&gic>;\n\
          compatible = \"linux,dummy-virt\";\nmodel = \"a VM of Bao's\";\n\
-         chosen {{ bootargs = \"{told}\"; stdout-path = \"/serial@{UART:x}\";\n\
+         chosen {{ bootargs = {told}; stdout-path = \"/serial@{UART:x}\";\n\
          linux,initrd-start = <0 {start:#x}>; linux,initrd-end = <0 {end:#x}>; }};\n\
          memory@{LINUX_PA:x} {{ device_type = \"memory\"; reg = <0 {LINUX_PA:#x} 0 {LINUX_SIZE:#x}>; }};\n\
          cpus {{ #address-cells = <1>; #size-cells = <0>;\n{cpus}}};\n\
@@ -158,6 +150,7 @@ fn source(told: &str, cores: u32, initramfs: std::ops::Range<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     /// Assembled by hand; binutils' disassembler has the same.
     #[test]
@@ -202,8 +195,7 @@ mod tests {
         compile.args(["-I", "dts", "-O", "dtb", "-o"]).args([&tree, &source_path]);
         let ran = compile.output().unwrap();
         assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
-        let back = Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).arg(&tree).output();
-        let back = String::from_utf8(back.unwrap().stdout).unwrap();
+        let back = tree::decompile(&tree, "Linux's tree").unwrap();
         for there in [
             "bootargs = \"console=ttyAMA0 cassata.hackbench=\\\"-g 1\\\"\"",
             "linux,initrd-end = <0x00 0x62400000>",
