@@ -255,6 +255,11 @@ impl store::Case for Case {
     fn work(&self) -> f64 {
         self.length_ms as f64
     }
+
+    /// What is replaced in the description, which the inputs have.
+    fn config_text(&self) -> String {
+        format!("{:?}", self.edits())
+    }
 }
 
 impl Case {

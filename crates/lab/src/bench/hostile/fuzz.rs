@@ -79,7 +79,8 @@ impl store::Case for Machine {
     }
 
     fn config_text(&self) -> String {
-        format!("{:?} {PER_MACHINE}", self.case())
+        let case = self.case();
+        format!("{case:?} {} {PER_MACHINE}", store::Case::config_text(&case))
     }
 }
 
