@@ -86,6 +86,15 @@ END
     apt-get "${apt[@]}" update
 }
 
+# debian_apt_sources ROOT: fetches the lists of source packages, too, for the apt of `debian_apt ROOT`. The host may have
+# no sources of these: they stand beside the packages.
+debian_apt_sources() {
+    local more
+    more=$(sed 's/^deb \[[^]]*\]/deb-src/' "$1/sources.list")
+    echo "$more" >>"$1/sources.list"
+    apt-get "${apt[@]}" update
+}
+
 # debian_needed PACKAGE PATTERN [OPTION...]: the first package that it depends on and that matches,
 # for the apt of `debian_apt`. Fails if there is none.
 debian_needed() {

@@ -104,6 +104,7 @@ build_sd() { guests/sd/build build/guests/sd build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_peers_linux() { guests/peers/pack-linux build/guests/peers; }
 build_realtime_host() { guests/peers-rt/build build/guests/peers-rt build/apt; }
+build_rtds() { guests/peers-xen/build build/guests/peers-xen build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
@@ -339,6 +340,14 @@ ensure_realtime_host() {
     pushd "$CASSATA_ROOT" >/dev/null
     product realtime-host "building a kernel with PREEMPT_RT and KVM" build_realtime_host \
         guests/peers-rt guests/linux-own/config guests/linux/{fetch,source.sh} build/apt/fetched
+    popd >/dev/null
+}
+
+# A Xen with RTDS, which is built and kept likewise.
+ensure_rtds() {
+    ensure_kernel_tools
+    pushd "$CASSATA_ROOT" >/dev/null
+    product rtds "building a Xen with RTDS" build_rtds guests/peers-xen
     popd >/dev/null
 }
 

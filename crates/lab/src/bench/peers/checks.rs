@@ -260,7 +260,7 @@ mod tests {
         let answer = found(Extent::Full, apart(16, 1.2, 1.0)).answer();
         let rows = |name: &str| answer.outcome.figures[name].as_array().unwrap().len();
         assert_eq!((rows("instructions"), rows("taken"), rows("hackbench")), (6, 5, 17));
-        assert_eq!((rows("freertos"), rows("cyclictest"), rows("boot")), (13, 13, 3));
+        assert_eq!((rows("freertos"), rows("cyclictest"), rows("boot")), (19, 19, 3));
         assert_eq!(answer.outcome.figures["latency"][0]["system"], "bare board");
         assert!(answer.summary().contains("sched_ratelimit_us=0"));
     }

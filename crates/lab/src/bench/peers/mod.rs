@@ -60,7 +60,8 @@ pub struct Peers;
 /// What is asked of it besides.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// Also measure RTDS with this Xen (an arm64 Image with CONFIG_SCHED_RTDS), which Debian's has not
+    /// Also measure RTDS with this Xen (an arm64 Image with CONFIG_SCHED_RTDS), as Debian's is without it;
+    /// build/guests/peers-xen/xen is built when it is named
     #[arg(long, value_name = "IMAGE")]
     xen: Option<PathBuf>,
 
@@ -87,7 +88,7 @@ impl Experiment for Peers {
         examples: "  cassata bench peers --quick\n  \
                    cassata bench peers --point wake-compute\n  \
                    cassata bench peers --kvm-rt build/guests/peers-rt/Image\n  \
-                   cassata bench peers --xen ../xen/xen/xen\n  \
+                   cassata bench peers --xen build/guests/peers-xen/xen\n  \
                    cassata bench peers --bao ../bao-hypervisor",
     };
     type Options = Options;

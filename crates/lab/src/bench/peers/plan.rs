@@ -63,10 +63,20 @@ const SURPRISED: [System; 6] =
 /// Systems that give the guest a core of its own: on one core there is nothing to measure.
 const APART: [System; 1] = [System::Bao];
 /// Systems on which FreeRTOS and a Linux with PREEMPT_RT are the real-time guest; first that without Linux beside it.
-const OTHER_GUESTS: [System; 5] =
-    [System::Board, System::PLAIN, System::ADVANCED, CREDIT2, System::KVM];
+/// A quick run is without the last.
+const OTHER_GUESTS: [System; 9] = [
+    System::Board,
+    System::PLAIN,
+    System::ADVANCED,
+    System::ADAPTED,
+    CREDIT2,
+    RTDS,
+    System::KVM,
+    System::KVM_RT,
+    System::Xen(Scheduler::Credit),
+];
 /// Systems whose start is measured.
-const STARTED: [System; 4] = [System::PLAIN, CREDIT2, System::KVM, System::KVM_RT];
+const STARTED: [System; 5] = [System::PLAIN, CREDIT2, RTDS, System::KVM, System::KVM_RT];
 
 /// How much of each there is.
 struct Sizes {
@@ -101,7 +111,7 @@ impl Sizes {
                 interrupts: 200,
                 repetitions: 100,
                 taken_runs: 2,
-                hackbench_runs: 6,
+                hackbench_runs: 11,
                 loads: &QUICK_LOADS_PERCENT,
                 periods_on_four: None,
                 activations: 300,
@@ -156,8 +166,9 @@ pub fn cases(extent: Extent, own: Own<'_>) -> Vec<Case> {
         let interrupts = sizes.interrupts;
         add(&SURPRISED[of_all..], 2, Measure::Woken { load, interrupts });
         let Sizes { activations, wakes, .. } = sizes;
-        add(&OTHER_GUESTS[of_all..], 1, Measure::Freertos { load, activations });
-        add(&OTHER_GUESTS[of_all..], 1, Measure::Cyclictest { load, wakes });
+        let others = OTHER_GUESTS.len() - usize::from(extent == Extent::Quick);
+        add(&OTHER_GUESTS[of_all..others], 1, Measure::Freertos { load, activations });
+        add(&OTHER_GUESTS[of_all..others], 1, Measure::Cyclictest { load, wakes });
     }
     add(&STARTED, 1, Measure::Boot);
     for is_awake in [false, true] {
