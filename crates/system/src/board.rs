@@ -195,16 +195,22 @@ pub struct Device {
     /// Names of its clock inputs.
     #[serde(default)]
     pub clocks: Vec<String>,
+    /// The rates of the inputs, Hz, in the order of their names, as firmware sets them, or higher: a driver divides
+    /// by what is said here. None: all are that of the virtual platform's clock.
+    #[serde(default)]
+    pub clock_hz: Vec<u32>,
     /// Further device tree properties.
     #[serde(default)]
     pub properties: BTreeMap<String, Property>,
     /// True if it reads or writes memory by itself.
     #[serde(default)]
     pub dma: bool,
+    /// True if its properties keep drivers from having it do so: then its VM may see other addresses than the board's.
+    #[serde(default)]
+    pub idle_dma: bool,
     /// By which streams it does that, if the board's SMMU is between it and memory.
     pub streams: Option<Streams>,
-    /// What QEMU calls it, if a disk or a network can be plugged into it; of an SD host the options by which QEMU
-    /// finds its card, which begin with [`SlotKind::CARD`].
+    /// What QEMU calls it, if a disk or a network can be plugged into it: see [`Device::slot_kind`].
     pub slot: Option<String>,
     /// How many of them stand side by side, addresses `size` and interrupts 1
     /// apart; only in the file, expanded when it is read.
@@ -228,13 +234,45 @@ pub enum SlotKind {
     Virtio,
     /// Virtio devices, by PCI: several.
     Pci,
-    /// An SD card, which is a disk.
+    /// An SD card, which is a disk: QEMU's board has the card, and the slot's name is the options of its drive.
     Card,
+    /// An SD card, by the bus of an SD host to which QEMU's board gives none.
+    CardBus,
+    /// A network, by the network card that the board has as so many-th, from 0.
+    Nic(usize),
 }
 
 impl SlotKind {
-    /// How [`Device::slot`] of an SD host begins.
+    /// How [`Device::slot`] of an SD host begins, if QEMU's board has its card.
     const CARD: &str = "if=sd,";
+    /// How it begins if it is the path of a bus.
+    const PATH: &str = "/";
+    /// How that of a network card of the board begins.
+    const NIC: &str = "nic=";
+
+    /// Returns true for a slot for SD cards.
+    #[must_use]
+    pub const fn is_card(self) -> bool {
+        matches!(self, Self::Card | Self::CardBus)
+    }
+
+    /// Returns true if a disk can be plugged in.
+    #[must_use]
+    pub const fn takes_disk(self) -> bool {
+        !matches!(self, Self::Nic(_))
+    }
+
+    /// Returns true if a network can be plugged in.
+    #[must_use]
+    pub const fn takes_network(self) -> bool {
+        !self.is_card()
+    }
+
+    /// Returns true if either can be plugged in.
+    #[must_use]
+    pub const fn takes_both(self) -> bool {
+        self.takes_disk() && self.takes_network()
+    }
 }
 
 /// Streams of an SMMU.
@@ -356,15 +394,28 @@ impl Gic {
 }
 
 impl Device {
-    /// Returns what can be plugged in, if anything can.
+    /// Returns what can be plugged in, if anything can: by its slot's name, unless it has a bus.
     #[must_use]
     pub fn slot_kind(&self) -> Option<SlotKind> {
         let slot = self.slot.as_ref()?;
-        Some(match self.window {
-            Some(_) => SlotKind::Pci,
-            None if slot.starts_with(SlotKind::CARD) => SlotKind::Card,
-            None => SlotKind::Virtio,
+        if self.window.is_some() {
+            return Some(SlotKind::Pci);
+        }
+        if let Some(number) = slot.strip_prefix(SlotKind::NIC) {
+            return number.parse().ok().map(SlotKind::Nic);
+        }
+        Some(match slot {
+            slot if slot.starts_with(SlotKind::CARD) => SlotKind::Card,
+            slot if slot.starts_with(SlotKind::PATH) => SlotKind::CardBus,
+            _ => SlotKind::Virtio,
         })
+    }
+
+    /// Returns the interrupts, each once: queues of a device may share one.
+    pub fn distinct_interrupts(&self) -> impl Iterator<Item = Interrupt> {
+        let all = &self.interrupts;
+        let is_first = |at: usize| all[..at].iter().all(|other| other.intid != all[at].intid);
+        (0..all.len()).filter(move |&at| is_first(at)).map(|at| all[at])
     }
 
     /// Returns the registers.
@@ -478,7 +529,21 @@ mod tests {
             for device in &board.devices {
                 let clear = own.iter().all(|own| !device.overlaps(*own));
                 assert!(clear, "{}: {}", board.kind, device.name);
+                assert!(device.interrupts.iter().all(|irq| irq.intid < board.spi_end));
                 assert!(device.interrupts.iter().all(|irq| irq.intid != board.uart_intid));
+            }
+        }
+    }
+
+    /// A driver that knows a clock as slower than it is makes what it divides too fast.
+    #[test]
+    fn slots_have_a_kind_and_clocks_a_rate_each_or_none() {
+        for board in Board::all() {
+            for device in &board.devices {
+                assert!(device.dma || !device.idle_dma, "{}", device.name);
+                assert_eq!(device.slot.is_some(), device.slot_kind().is_some(), "{}", device.name);
+                let rates = device.clock_hz.len();
+                assert!(rates == 0 || rates == device.clocks.len(), "{}", device.name);
             }
         }
     }

@@ -192,7 +192,7 @@ off_when_done = true
             .devices
             .iter()
             .rev()
-            .filter(|device| device.slot_kind().is_some_and(|kind| kind != SlotKind::Card));
+            .filter(|device| device.slot_kind().is_some_and(SlotKind::takes_both));
         let mut names = slots.map(|device| device.name.as_str());
         let (disk, network) = (names.next(), names.next());
         [disk.filter(|_| self.linux.disk.is_some()), network.filter(|_| self.linux.network)]

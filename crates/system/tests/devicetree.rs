@@ -71,11 +71,27 @@ name = "page"
 size = "4K"
 "#;
 
+/// A VM with devices of a board whose clocks have rates of their own.
+const BOARD: &str = r#"
+board = { kind = "zcu102", pcpus = 1, memory = "1536M" }
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+memory = { size = "64M", identity = true }
+vcpus = [{ pcpu = 0, priority = 1 }]
+devices = ["sd", "network"]
+"#;
+
 /// The device trees of [`TEXT`]'s VMs.
 fn trees() -> Vec<Vec<u8>> {
+    trees_of(TEXT)
+}
+
+fn trees_of(text: &str) -> Vec<Vec<u8>> {
     let directory = files();
     let mut file = Vec::new();
-    let checked = sound(directory.path(), TEXT);
+    let checked = sound(directory.path(), text);
     pack(&checked, &elf::plain_hypervisor()).unwrap().write(&mut file).unwrap();
     let system = unpack(&file).unwrap();
     let tree = |vm: &abi::system::Vm| {
@@ -158,6 +174,38 @@ fn devices_stand_where_the_board_has_them() {
     assert!(flash.property("interrupts").is_none());
     let clock = cells(node(&tree, "/clock"), "phandle")[0];
     assert_eq!(cells(node(&tree, "/serial@9040000"), "clocks"), [clock, clock]);
+}
+
+/// A driver divides a clock by what it is told of its rate.
+#[test]
+fn clocks_have_the_rates_that_the_board_says() {
+    let trees = trees_of(BOARD);
+    let tree = Fdt::new(&trees[0]).unwrap();
+    let rate_hz = |phandle: u32| {
+        let mut clocks = tree.all_nodes().filter(|node| node.name.starts_with("clock"));
+        let clock = clocks.find(|clock| cells(*clock, "phandle") == [phandle]).unwrap();
+        cells(clock, "clock-frequency")[0]
+    };
+    for (path, rates_hz) in [
+        ("/serial@9000000", &[24_000_000; 2][..]),
+        ("/mmc@ff170000", &[200_000_000, 100_000_000]),
+        ("/ethernet@ff0e0000", &[100_000_000, 100_000_000, 125_000_000, 125_000_000]),
+    ] {
+        let found: Vec<_> = cells(node(&tree, path), "clocks").into_iter().map(rate_hz).collect();
+        assert_eq!(found, rates_hz, "{path}");
+    }
+}
+
+/// The driver wants one for each queue; it is passed through once.
+#[test]
+fn queues_of_a_device_may_share_an_interrupt() {
+    let trees = trees_of(BOARD);
+    let tree = Fdt::new(&trees[0]).unwrap();
+    assert_eq!(cells(node(&tree, "/ethernet@ff0e0000"), "interrupts"), [0, 63, 4, 0, 63, 4]);
+    let mut passed: Vec<_> =
+        sound(files().path(), BOARD).vms[0].interrupts.iter().map(|irq| irq.physical).collect();
+    passed.sort_unstable();
+    assert_eq!(passed, [81, 95]);
 }
 
 #[test]
@@ -277,7 +325,7 @@ fn virtio_devices_reach_the_memory_that_both_vms_have_and_nothing_else() {
 
 #[test]
 fn dtc_has_nothing_to_say() {
-    for tree in trees() {
+    for tree in trees().into_iter().chain(trees_of(BOARD)) {
         let mut dtc = Command::new("dtc")
             .args(["-I", "dtb", "-O", "dts", "-o", "/dev/null", "-"])
             .stdin(Stdio::piped())

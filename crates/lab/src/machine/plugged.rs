@@ -1,4 +1,5 @@
-//! What a description plugs into slots of the board: disks and a network card, by virtio, and SD cards.
+//! What a description plugs into slots of the board: disks and a network card, by virtio, SD cards, and a network
+//! into a network card that the board has.
 
 use system::board::SlotKind;
 use system::{Disk, Plugged, Slot};
@@ -30,8 +31,11 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
     }
     for (n, disk) in plugged.disks.iter().enumerate() {
         option("-drive", drive(n, disk));
-        if disk.slot.kind == SlotKind::Card {
-            // The board has the card already.
+        if disk.slot.kind.is_card() {
+            // Unless the board has the card already.
+            if disk.slot.kind == SlotKind::CardBus {
+                option("-device", format!("sd-card,bus={},drive=disk{n}", disk.slot.bus));
+            }
             continue;
         }
         let cylinders = (disk.size / (SECTOR * SECTORS * HEADS)).clamp(1, MOST_CYLINDERS);
@@ -39,21 +43,30 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
         let device = device("virtio-blk", disk.slot);
         option("-device", format!("{device},drive=disk{n},{geometry}"));
     }
-    if let Some(slot) = plugged.network {
-        option("-netdev", "user,id=network".into());
-        // Without firmware to boot from it, which is in another package.
-        let firmware = if slot.kind == SlotKind::Pci { ",romfile=" } else { "" };
-        option("-device", format!("{},netdev=network{firmware}", device("virtio-net", slot)));
+    match plugged.network {
+        None => {}
+        Some(Slot { kind: SlotKind::Nic(number), .. }) => {
+            // The board's cards take networks in this order. One that no guest has gets an empty one.
+            (0..number).for_each(|_| option("-nic", "user,restrict=on".into()));
+            option("-nic", "user,id=network".into());
+        }
+        Some(slot) => {
+            option("-netdev", "user,id=network".into());
+            // Without firmware to boot from it, which is in another package.
+            let firmware = if slot.kind == SlotKind::Pci { ",romfile=" } else { "" };
+            let card = device("virtio-net", slot);
+            option("-device", format!("{card},netdev=network{firmware}"));
+        }
     }
     all.into_iter()
 }
 
-/// Returns a device of this kind in a slot.
+/// Returns a virtio device of this kind in a slot.
 fn device(kind: &str, slot: Slot) -> String {
-    let Slot { bus, kind: slot } = slot;
-    match slot {
+    let bus = slot.bus;
+    match slot.kind {
         SlotKind::Pci => format!("{kind}-pci,bus={bus},{PCI}"),
-        SlotKind::Virtio | SlotKind::Card => format!("{kind}-device,bus={bus}"),
+        _ => format!("{kind}-device,bus={bus}"),
     }
 }
 
@@ -93,6 +106,26 @@ mod tests {
         let all = Plugged { disks: vec![disk], network: None };
         let drive = "if=sd,index=1,id=disk0,format=raw,snapshot=off,file=a.img";
         assert_eq!(plugged(&all).collect::<Vec<_>>(), ["-drive", drive]);
+    }
+
+    #[test]
+    fn a_card_is_put_into_a_host_that_has_none() {
+        let slot = Slot { bus: "/generic-sdhci/sd-bus", kind: SlotKind::CardBus };
+        let disk = Disk { slot, file: "a.img".into(), size: 1 << 20, keep: false };
+        let all = Plugged { disks: vec![disk], network: None };
+        let args: Vec<_> = plugged(&all).collect();
+        let drive = "if=none,id=disk0,format=raw,snapshot=on,file=a.img";
+        let card = "sd-card,bus=/generic-sdhci/sd-bus,drive=disk0";
+        assert_eq!(args, ["-drive", drive, "-device", card]);
+    }
+
+    /// The others would take it.
+    #[test]
+    fn a_network_goes_to_the_card_of_that_number() {
+        let network = Some(Slot { bus: "nic=2", kind: SlotKind::Nic(2) });
+        let args: Vec<_> = plugged(&Plugged { disks: Vec::new(), network }).collect();
+        let empty = "user,restrict=on";
+        assert_eq!(args, ["-nic", empty, "-nic", empty, "-nic", "user,id=network"]);
     }
 
     /// Without `iommu_platform` such a device would go past the SMMU.

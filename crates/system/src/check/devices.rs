@@ -27,7 +27,7 @@ pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Probl
         .collect();
     for (n, &(i, vm, at, device)) in given.iter().enumerate() {
         if device.dma && device.streams.is_none() {
-            dma(vm, at, problems);
+            dma(vm, at, device, problems);
         }
         let before = &given[..n];
         if let Some((_, owner, first, _)) = before.iter().find(|other| other.3 == device) {
@@ -79,9 +79,10 @@ fn number_of(name: &str) -> Option<(&str, u64)> {
     Some((stem, number.parse().ok()?))
 }
 
-fn dma(vm: &DraftVm, at: &At<String>, problems: &mut Problems) {
+fn dma(vm: &DraftVm, at: &At<String>, device: &Device, problems: &mut Problems) {
+    let needs_identity = !device.idle_dma;
     let device = at.get_ref();
-    if !vm.is_identity() {
+    if needs_identity && !vm.is_identity() {
         let message =
             format!("device `{device}` does DMA, but {} sees other addresses", vm.title());
         problems

@@ -37,7 +37,7 @@ impl Claim {
 /// Everything a VM is given.
 pub(super) fn claims(vm: &DraftVm, board: &'static Board) -> Vec<Claim> {
     let devices = devices::of(vm, board).flat_map(|(at, device)| {
-        device.interrupts.iter().map(move |irq| {
+        device.distinct_interrupts().map(move |irq| {
             let number = (u64::from(irq.intid), at.span());
             Claim {
                 physical: number.clone(),

@@ -32,14 +32,10 @@ pub(super) fn check(
     let disks = disks.collect();
     let network = network.and_then(|at| {
         let slot = slot(at, draft, board, problems)?;
-        let is_card = slot.kind == SlotKind::Card;
-        if is_card {
-            let message = format!("device `{}` takes a card and no network", at.get_ref());
-            problems
-                .add(Code::NoSlot, at.span(), message)
-                .hint("leave `network` out, or name a virtio slot of a board that has one");
+        if !slot.kind.takes_network() {
+            refuse(at, "a card and no network", SlotKind::takes_network, board, problems);
         }
-        (!is_card).then_some(slot)
+        slot.kind.takes_network().then_some(slot)
     });
     Plugged { disks, network }
 }
@@ -55,15 +51,36 @@ fn disk(
     let file = disk.file.as_ref()?;
     let path = directory.join(file.get_ref());
     let size = size(&path, file, problems)?;
-    if slot.is_some_and(|slot| slot.kind == SlotKind::Card) && !size.is_power_of_two() {
+    if slot.is_some_and(|slot| slot.kind.is_card()) && !size.is_power_of_two() {
         let message = format!("{} has {size} bytes, and a card a power of two", path.display());
         problems
             .add(Code::Disk, file.span(), message)
             .hint("enlarge the file, such as by `truncate --size 1G`");
         return None;
     }
+    if let (Some(at), false) = (&disk.device, slot.is_none_or(|slot| slot.kind.takes_disk())) {
+        refuse(at, "a network and no disk", SlotKind::takes_disk, board, problems);
+        return None;
+    }
     input(disk, draft, directory, problems);
     Some(Disk { slot: slot?, file: path, size, keep: flag(&disk.keep, true) })
+}
+
+/// Refuses what a device does not take, and names one for which `takes` is true.
+fn refuse(
+    at: &At<String>,
+    what: &str,
+    takes: fn(SlotKind) -> bool,
+    board: &Board,
+    problems: &mut Problems,
+) {
+    let other = board.devices.iter().find(|device| device.slot_kind().is_some_and(takes));
+    let hint = other.map_or("leave it out: no device of the board takes one".into(), |other| {
+        format!("name a device that takes one, such as `{}`", other.name)
+    });
+    problems
+        .add(Code::NoSlot, at.span(), format!("device `{}` takes {what}", at.get_ref()))
+        .hint(hint);
 }
 
 /// Returns how large the disk is that the file `path` has, if it has one.

@@ -53,11 +53,13 @@ fn write(vm: &Vm, gic: Gic, ram: Region, initramfs: Option<Region>) -> Result<Ve
         cpus(fdt, vm.vcpus.len())?;
         core_services(fdt)?;
         interrupt_controller(fdt, gic, vm.vcpus.len())?;
-        clock(fdt)?;
+        let rates = Rates::of(&vm.devices);
+        clock(fdt, "clock", UART_CLOCK_HZ, CLOCK)?;
+        rates.write(fdt)?;
         if vm.console {
             console(fdt)?;
         }
-        vm.devices.iter().try_for_each(|device| passed_through(fdt, device))?;
+        vm.devices.iter().try_for_each(|device| passed_through(fdt, device, &rates))?;
         cassata(fdt, vm)?;
         tasks::write(fdt, &vm.tasks)
     })?;
@@ -161,21 +163,52 @@ fn interrupt_controller(fdt: &mut FdtWriter, gic: Gic, vcpus: usize) -> Written 
     })
 }
 
-fn clock(fdt: &mut FdtWriter) -> Written {
-    node(fdt, "clock", |fdt| {
+fn clock(fdt: &mut FdtWriter, name: &str, rate_hz: u32, phandle: u32) -> Written {
+    node(fdt, name, |fdt| {
         fdt.property_string("compatible", "fixed-clock")?;
         fdt.property_u32("#clock-cells", 0)?;
-        fdt.property_u32("clock-frequency", UART_CLOCK_HZ)?;
-        fdt.property_phandle(CLOCK)
+        fdt.property_u32("clock-frequency", rate_hz)?;
+        fdt.property_phandle(phandle)
     })
 }
 
-/// As many references to the one clock as there are inputs.
-fn clocks(fdt: &mut FdtWriter, inputs: &[&str]) -> Written {
+/// The rates of clocks that devices of the board have, Hz, each once, from the slowest. The phandles of the clocks
+/// follow [`CLOCK`].
+struct Rates(Vec<u32>);
+
+impl Rates {
+    fn of(devices: &[&Device]) -> Self {
+        let mut rates: Vec<_> =
+            devices.iter().flat_map(|device| &device.clock_hz).copied().collect();
+        rates.sort_unstable();
+        rates.dedup();
+        Self(rates)
+    }
+
+    fn phandle(&self, rate_hz: u32) -> u32 {
+        CLOCK + 1 + self.0.partition_point(|&other| other < rate_hz) as u32
+    }
+
+    fn write(&self, fdt: &mut FdtWriter) -> Written {
+        let mut rates = self.0.iter();
+        rates.try_for_each(|&rate| clock(fdt, &format!("clock-{rate}"), rate, self.phandle(rate)))
+    }
+
+    /// Returns the phandles of the clocks of a device's inputs.
+    fn clocks(&self, device: &Device) -> Vec<u32> {
+        match &device.clock_hz[..] {
+            [] => vec![CLOCK; device.clocks.len()],
+            rates => rates.iter().map(|&rate| self.phandle(rate)).collect(),
+        }
+    }
+}
+
+/// References to clocks, and the names of the inputs that they feed.
+fn clocks(fdt: &mut FdtWriter, phandles: &[u32], inputs: &[&str]) -> Written {
     if inputs.is_empty() {
         return Ok(());
     }
-    fdt.property_array_u32("clocks", &vec![CLOCK; inputs.len()])?;
+    fdt.property_array_u32("clocks", phandles)?;
     strings(fdt, "clock-names", inputs)
 }
 
@@ -184,11 +217,11 @@ fn console(fdt: &mut FdtWriter) -> Written {
         strings(fdt, "compatible", &["arm,pl011", "arm,primecell"])?;
         reg(fdt, &[Region::new(UART_BASE, UART_SIZE)])?;
         fdt.property_array_u32("interrupts", &[SPI, UART_INTID - SPI_FIRST, LEVEL_HIGH])?;
-        clocks(fdt, &["uartclk", "apb_pclk"])
+        clocks(fdt, &[CLOCK; 2], &["uartclk", "apb_pclk"])
     })
 }
 
-fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
+fn passed_through(fdt: &mut FdtWriter, device: &Device, rates: &Rates) -> Written {
     let name = device.node.as_ref().unwrap_or(&device.name);
     node(fdt, &unit(name, device.address), |fdt| {
         let compatible: Vec<_> = device.compatible.iter().map(String::as_str).collect();
@@ -208,7 +241,7 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
             fdt.property_array_u32("interrupts", &cells)?;
         }
         let inputs: Vec<_> = device.clocks.iter().map(String::as_str).collect();
-        clocks(fdt, &inputs)?;
+        clocks(fdt, &rates.clocks(device), &inputs)?;
         device.properties.iter().try_for_each(|(name, value)| match value {
             Property::Flag(true) => fdt.property_null(name),
             Property::Flag(false) => Ok(()),
