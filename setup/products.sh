@@ -100,7 +100,7 @@ build_embassy() {
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
 build_pcie() { guests/pcie/build build/guests/pcie build/apt; }
-build_sd() { guests/sd/build build/guests/sd build/apt; }
+build_board() { guests/board/build build/guests/board build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_peers_linux() { guests/peers/pack-linux build/guests/peers; }
 build_realtime_host() { guests/peers-rt/build build/guests/peers-rt build/apt; }
@@ -256,8 +256,8 @@ ensure_others() {
     if names guests/pcie/ "$@"; then
         needed+=(pcie)
     fi
-    if names guests/sd/ "$@"; then
-        needed+=(sd)
+    if names guests/board/ "$@"; then
+        needed+=(board)
     fi
     # Arguments are paths from where the caller is, and recipes work here.
     pushd "$CASSATA_ROOT" >/dev/null
@@ -271,9 +271,9 @@ ensure_pcie() {
     product pcie "packing what Linux needs for a PCI bus" build_pcie guests/pcie guests/linux/archive.sh \
         build/guests/linux/initramfs.cpio.gz
 }
-ensure_sd() {
-    product sd "packing what Linux needs for an SD card" build_sd guests/sd guests/linux/archive.sh \
-        build/guests/linux/initramfs.cpio.gz
+ensure_board() {
+    product board "packing what Linux needs for devices of boards" build_board guests/board \
+        guests/linux/archive.sh build/guests/linux/initramfs.cpio.gz
 }
 ensure_u_boot() { product u-boot "fetching U-Boot" build_u_boot guests/others/build; }
 ensure_rt_kernel() {
@@ -433,7 +433,7 @@ ensure_test_products() {
     ensure_u_boot
     ensure_embassy
     ensure_pcie
-    ensure_sd
+    ensure_board
     ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then

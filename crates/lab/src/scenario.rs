@@ -43,6 +43,7 @@
 //! in every run. The reference runs in real time, as it asks for no more than order; so do
 //! users of consoles.
 
+mod board_devices;
 mod boards;
 mod boot_loader;
 pub mod budgets;

@@ -27,8 +27,8 @@ fn guests() -> Vec<(&'static str, Vec<u8>)> {
         ("build/guests/debian/disk.img", vec![0; 1 << 20]),
         ("build/guests/pcie/initramfs.cpio.gz", initramfs(50_000)),
         ("build/guests/pcie/disk.img", vec![0; 1 << 20]),
-        ("build/guests/sd/initramfs.cpio.gz", initramfs(50_000)),
-        ("build/guests/sd/card.img", vec![0; 1 << 20]),
+        ("build/guests/board/initramfs.cpio.gz", initramfs(50_000)),
+        ("build/guests/board/card.img", vec![0; 1 << 20]),
     ]
 }
 

@@ -56,8 +56,8 @@ pub struct LinuxProgress {
     pub links: Vec<String>,
     /// What it has seen of devices on a PCI bus (`guests/pcie/init`), a line each.
     pub pcie: Vec<String>,
-    /// What it has seen of an SD card (`guests/sd/init`), a line each.
-    pub sd: Vec<String>,
+    /// What it has seen of an SD card and of a network card of the board (`guests/board/init`), a line each.
+    pub board: Vec<String>,
     /// What was said of virtio devices that a VM gets from another one, a line each (`guests/virtio/init`).
     pub virtio: Vec<String>,
     /// It said that it is done.
@@ -202,8 +202,8 @@ impl LinuxProgress {
             keep(&mut self.links, said.trim_end().to_owned());
         } else if let Some(said) = said.strip_prefix("pcie ") {
             keep(&mut self.pcie, said.trim_end().to_owned());
-        } else if let Some(said) = said.strip_prefix("sd ") {
-            keep(&mut self.sd, said.trim_end().to_owned());
+        } else if let Some(said) = said.strip_prefix("board ") {
+            keep(&mut self.board, said.trim_end().to_owned());
         } else if let Some(said) = said.strip_prefix("virtio ") {
             keep(&mut self.virtio, said.trim_end().to_owned());
         } else if said.trim_end() == "linux done" {

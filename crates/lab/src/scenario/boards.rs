@@ -2,7 +2,6 @@
 //! tells one to begin with. And the probe on a board with a GICv2.
 
 use super::REAL_LIMIT;
-use super::dma::checksum;
 use super::expect::Expect::Passes;
 use super::links::late;
 use super::staged::Staged;
@@ -10,8 +9,7 @@ use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::session::End;
 use crate::suite::{Bench, Scenario, gicv2};
-use miette::{Context, IntoDiagnostic, Result, miette};
-use std::fs;
+use miette::{Result, miette};
 use std::time::Duration;
 
 /// Board, the file that describes its system, and what is in its way.
@@ -31,12 +29,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// What Linux has to print, in this order.
 const SAID: [&str; 3] = ["done: target 1500", "round trips=200", "ping after"];
 
-/// The description with an SD card, below the project's root, and what is on the card.
-const CARD_DESCRIPTION: &str = "systems/sd.toml";
-const CARD: &str = "build/guests/sd/card.img";
-/// Where Linux writes zeros.
-const WRITTEN: usize = 7 << 20;
-
 /// Descriptions of which the probe's tests run on a GICv2 as well, by their names.
 const PROBED: [&str; 3] = ["alone-1", "alone-4", "crowded-2"];
 
@@ -54,36 +46,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
             staged.run(bench, &gicv2::edits([gicv2::BOARD, gicv2::PROBE]), staged.besides)
         })
     });
-    let about = "Linux reads and writes the SD card of a zcu102, and FreeRTOS goes on";
-    let card = Scenario::new("board-zcu102-sd", about, use_card).shipped();
-    boards.chain([card]).chain(probed)
-}
-
-fn use_card(bench: &Bench) -> Result<()> {
-    let bundle = bench.pack(&bench.described(CARD_DESCRIPTION, &[])?)?;
-    let card = fs::read(bench.root.join(CARD)).into_diagnostic().wrap_err(CARD)?;
-    let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
-    let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
-    let run = session.run(|now| now.observer.is_over(linux))?;
-    let said = &run.said.guests[linux].linux;
-    let mut outcome = figures::outcome("board-zcu102-sd", &run);
-    outcome.figure("sd", serde_json::json!(said.sd));
-    let mut objections = Vec::from_iter(said.failed.iter().map(|why| format!("Linux: {why}")));
-    let zeros = vec![0; card.len() - WRITTEN];
-    for (what, bytes) in [("card", &card), ("written", &zeros)] {
-        let wanted = format!("{what} sha256={}", checksum(bytes));
-        if !said.sd.contains(&wanted) {
-            objections.push(format!("Linux did not print `{wanted}`: {:?}", said.sd));
-        }
-    }
-    // QEMU's card holds all devices up while the host reads or writes, timers too: FreeRTOS is late then.
-    let reports = run.observer.reports(rtos);
-    let went_on = reports.and_then(|reports| reports.due().zip(reports.header));
-    if went_on.is_none_or(|(due, header)| due.abs_diff(header.written) > 1) {
-        objections.push("FreeRTOS did not do what was due".into());
-    }
-    bench.judge(&run, outcome, &objections)
+    boards.chain(probed)
 }
 
 fn run(bench: &Bench, board: &str, system: &str) -> Result<()> {

@@ -3,10 +3,10 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles, damaged,
-    debian, dma, embassy, fault, gaps, gathered, hang, io_load, limits, links, locks, long, moved,
-    operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
-    traced_guests, typed, virtio,
+    board_devices, boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles,
+    damaged, debian, dma, embassy, fault, gaps, gathered, hang, io_load, limits, links, locks,
+    long, moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock,
+    traced, traced_guests, typed, virtio,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -53,6 +53,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(traced::scenarios())
         .chain(links::scenarios())
         .chain(boards::scenarios())
+        .chain(board_devices::scenarios())
         .chain(signed::scenarios())
         .chain(dma::scenarios())
         .chain(virtio::scenarios())
