@@ -1,20 +1,22 @@
 //! SHA-256 (FIPS 180-4), a few rounds at a time, for EL2.
 //!
-//! The digest of a block takes some three thousand instructions, and a VM is filled with a million
-//! blocks while others run. No crate stops in the middle of a block to look for an interrupt, so
-//! this is EL2's own; tests compare it with the crate `sha2`, by which the host computes digests.
+//! The digest of a block takes some three thousand instructions, unless the core has some for it, and a VM
+//! is filled with a million blocks while others run. No crate stops in the middle of a block to look for an
+//! interrupt, so this is EL2's own; tests compare it with the crate `sha2`, by which the host computes digests.
 
 use crate::system::DIGEST_SIZE;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
+/// The state between two blocks.
+pub type State = [u32; 8];
 /// Rounds of a block.
 const ROUNDS: usize = 64;
 /// Rounds of a step: a divisor of those of a block.
 const STEP: usize = 4;
 
 /// FIPS 180-4, 5.3.3: the fractions of the square roots of the first eight primes.
-static BEGINNING: [u32; 8] = [
+static BEGINNING: State = [
     0x6a09_e667,
     0xbb67_ae85,
     0x3c6e_f372,
@@ -27,7 +29,7 @@ static BEGINNING: [u32; 8] = [
 
 /// FIPS 180-4, 4.2.2: the fractions of the cube roots of the first 64 primes.
 #[rustfmt::skip]
-static CONSTANTS: [u32; ROUNDS] = [
+pub static CONSTANTS: [u32; ROUNDS] = [
     0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
     0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
     0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
@@ -40,9 +42,9 @@ static CONSTANTS: [u32; ROUNDS] = [
 
 /// The digest of blocks that come one after the other.
 pub struct Hasher {
-    state: [u32; 8],
+    state: State,
     /// The state and the message's words in the middle of a block, and the next of its rounds.
-    work: [u32; 8],
+    work: State,
     words: [u32; 16],
     round: usize,
     /// Bytes of the blocks that have come.
@@ -67,6 +69,12 @@ impl Hasher {
     pub fn begin(&mut self, block: &[u8; BLOCK]) {
         self.length += BLOCK as u64;
         self.begin_words(block);
+    }
+
+    /// Adds a block, all of whose rounds `compress` does. All rounds of the one before must be done.
+    pub fn add(&mut self, compress: impl FnOnce(&mut State)) {
+        self.length += BLOCK as u64;
+        compress(&mut self.state);
     }
 
     /// Begins the block that follows the last, if all were whole.
@@ -130,7 +138,8 @@ impl Hasher {
         zerocopy::transmute!(words)
     }
 
-    fn add_whole(&mut self, block: &[u8; BLOCK]) {
+    /// Adds a block, without a look.
+    pub fn add_by_rounds(&mut self, block: &[u8; BLOCK]) {
         self.begin(block);
         while !self.is_at_end_of_block() {
             self.step();
@@ -138,27 +147,38 @@ impl Hasher {
     }
 }
 
-/// Returns the digest of bytes that follow one another, without a look.
+/// Returns the digest of bytes that follow one another, without a look; `add` adds a block.
 #[inline(never)]
-pub fn sha256(pieces: &mut dyn Iterator<Item = &[u8]>) -> [u8; DIGEST_SIZE] {
+pub fn sha256(
+    pieces: &mut dyn Iterator<Item = &[u8]>,
+    add: impl Fn(&mut Hasher, &[u8; BLOCK]),
+) -> [u8; DIGEST_SIZE] {
     let mut hasher = Hasher::default();
-    let (mut rest, mut count) = ([0; BLOCK], 0);
-    let mut add = |bytes: &[u8], hasher: &mut Hasher| {
-        for &byte in bytes {
-            rest[count % BLOCK] = byte;
-            count += 1;
-            if count % BLOCK == 0 {
-                hasher.add_whole(&rest);
+    let (mut rest, mut length) = ([0; BLOCK], 0);
+    let mut take = |mut bytes: &[u8]| {
+        while !bytes.is_empty() {
+            let begun = length % BLOCK;
+            let count = bytes.len().min(BLOCK - begun);
+            let (now, later) = bytes.split_at(count);
+            match now.try_into() {
+                Ok(block) => add(&mut hasher, block),
+                Err(_) => {
+                    rest[begun..begun + count].copy_from_slice(now);
+                    if begun + count == BLOCK {
+                        add(&mut hasher, &rest);
+                    }
+                }
             }
+            (bytes, length) = (later, length + count);
         }
-        count
+        length
     };
-    let length = pieces.fold(0, |_, piece| add(piece, &mut hasher));
+    let length = pieces.fold(0, |_, piece| take(piece));
     let mut tail = [0; 2 * BLOCK];
     tail[0] = 0x80;
     let padding = (2 * BLOCK - 1 - 8 - length % BLOCK) % BLOCK + 1;
     tail[padding..padding + 8].copy_from_slice(&(8 * length as u64).to_be_bytes());
-    add(&tail[..padding + 8], &mut hasher);
+    take(&tail[..padding + 8]);
     hasher.finish()
 }
 
@@ -182,7 +202,7 @@ mod tests {
             let all = &ALL[..length];
             for cut in [0, length / 3, length] {
                 let (first, rest) = all.split_at(cut);
-                let digest = sha256(&mut [first, rest].into_iter());
+                let digest = sha256(&mut [first, rest].into_iter(), Hasher::add_by_rounds);
                 assert_eq!(digest, *Sha256::digest(all), "{length} bytes, cut at {cut}");
             }
         }
@@ -193,7 +213,7 @@ mod tests {
         let mut hasher = Hasher::default();
         for count in [0, 1, 5, 2, 1_000] {
             let all = &ALL[..count * BLOCK];
-            all.as_chunks().0.iter().for_each(|block| hasher.add_whole(block));
+            all.as_chunks().0.iter().for_each(|block| hasher.add_by_rounds(block));
             hasher.begin_padding();
             let mut steps = 0;
             while !hasher.is_at_end_of_block() {

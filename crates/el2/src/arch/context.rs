@@ -147,6 +147,15 @@ pub fn open_float_now() {
     instructions::synchronize();
 }
 
+/// Does something for which EL2 itself uses these registers.
+pub fn with_open_float(act: impl FnOnce()) {
+    let former = read_sysreg!("cptr_el2");
+    open_float_now();
+    act();
+    // SAFETY: as it was; what comes before the guest's next instruction synchronizes it.
+    unsafe { write_sysreg!("cptr_el2", former) };
+}
+
 /// A guest's physical address space, and the identity a vCPU has in there.
 #[derive(Clone, Copy)]
 pub struct Space {

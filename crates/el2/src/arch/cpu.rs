@@ -192,6 +192,11 @@ pub fn has_xnx() -> bool {
     field(read_sysreg!("id_aa64mmfr1_el1"), 7) > 0
 }
 
+/// Returns true if the core has instructions for SHA-256 (FEAT_SHA256: ID_AA64ISAR0_EL1.SHA2).
+pub fn has_sha256() -> bool {
+    field(read_sysreg!("id_aa64isar0_el1"), 3) > 0
+}
+
 /// Returns true if a physical interrupt waits to be taken (ISR_EL1.I or F).
 pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0

@@ -7,13 +7,14 @@
 //! | --- | --- |
 //! | `aarch64` | instructions: assembly, nothing else |
 //! | `fake` | the same over a machine made of memory, for tests on the host |
-//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`], [`uart`], `smmu` | what registers mean |
+//! | `sysreg`, `cpu`, `context`, `debug`, `digest`, `monitors`, `timer`, [`gic`], [`uart`], `smmu` | what registers mean |
 
 #[cfg(target_os = "none")]
 mod aarch64;
 pub mod context;
 pub mod cpu;
 pub mod debug;
+pub mod digest;
 #[cfg(test)]
 pub mod fake;
 pub mod gic;

@@ -1,7 +1,7 @@
 //! The system that the host packed is believed only when it is whole, and this machine
 //! can do what it needs.
 
-use crate::arch::{boot, cpu, gic, memory, timer};
+use crate::arch::{boot, cpu, digest, gic, memory, timer};
 use crate::tables;
 use abi::digest::sha256;
 use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part};
@@ -13,7 +13,9 @@ use sched::policy::MigrationPolicy;
 /// Says in words what is wrong.
 pub fn tables(system: &System) -> Result<(), &'static str> {
     system.header.identify().map_err(Invalid::message)?;
-    if system.digest(|bytes| sha256(&mut bytes.into_iter())) != system.header.tables_sha256 {
+    if system.digest(|bytes| sha256(&mut bytes.into_iter(), digest::add))
+        != system.header.tables_sha256
+    {
         return Err(Invalid::TablesDigest.message());
     }
     #[cfg(feature = "signature")]
@@ -77,7 +79,7 @@ fn parts(system: &'static System, asked: impl Fn(&Part) -> bool) -> Result<(), &
         // hypervisor's memory. The host makes one there of what no core writes.
         let bytes =
             unsafe { core::slice::from_raw_parts(memory::at::<u8>(part.pa), part.size as usize) };
-        sha256(&mut [bytes].into_iter()) == part.sha256
+        sha256(&mut [bytes].into_iter(), digest::add) == part.sha256
     };
     system.parts().iter().filter(|part| asked(part)).find(|part| !sound(part)).map_or(Ok(()), Err)
 }

@@ -14,10 +14,10 @@ use vtime::stall::Stall;
 
 /// The system on whose board it watches.
 const SYSTEM: &str = "systems/demo.toml";
-/// How long: the detector of that board begins to watch some 70 ms after the machine.
+/// How long: the detector of that board begins to watch some 50 ms after the machine.
 const WATCH: Watch = Watch { threshold_ns: 10_000, length: Some(Duration::from_millis(100)) };
 /// When cores stall, virtual time: the detector watches.
-const AT_NS: u64 = 120_000_000;
+const AT_NS: u64 = 80_000_000;
 /// What the detector takes from one look at the counter to the next, and what EL2 takes before it may
 /// go on, at most.
 const NEAR_NS: u64 = 1_000;

@@ -227,6 +227,11 @@ const STAGED: &[Staged] = &[
         &[("rtos", Rhythm(3000)), ("busy", Endures)],
     ),
     Staged::new(
+        "beside-digest",
+        "EL2 computes the digest of a VM and leaves another one's registers as they are",
+        &[("rtos", Passes), ("linux", Endures)],
+    ),
+    Staged::new(
         "beside-masking",
         "a neighbour that masks everything delays no other VM",
         &[("rtos", Rhythm(3000)), ("masking", Endures)],

@@ -21,7 +21,7 @@ const SGI: u32 = 3;
 /// Sleeps that only a timer ends.
 const SLEEPS: u32 = 600;
 /// By then, of the counter, the neighbour that has the core meanwhile is started.
-const NEIGHBOUR_RUNS_US: u64 = 80_000;
+const NEIGHBOUR_RUNS_US: u64 = 20_000;
 /// How long the helper lets it sleep: its timer falls due long before.
 const HELP_US: u64 = 400;
 
@@ -73,17 +73,16 @@ fn sleep_until_helped(spurious: u32) -> Check {
     Ok(())
 }
 
-/// Sleeps until an instant of the counter: the timer, which is disabled in the GIC, ends WFI.
+/// Sleeps until an instant of the counter.
 fn sleep_until(instant: u64) {
-    gic::set(ICENABLER, TIMER.intid());
     cpu::mask_irq();
     TIMER.set_compare(instant);
     TIMER.set_control(ENABLE);
     while TIMER.now() < instant {
         cpu::wfi();
     }
-    TIMER.stop();
     cpu::unmask_irq();
+    gic::let_in();
 }
 
 fn switches() -> u64 {
@@ -99,8 +98,9 @@ pub fn timer_advance() -> Check<Done> {
     let seen = irq::seen(SLEEPER);
     let spurious = platform::get().number("spurious", 0) as u32;
     irq::hook(stop_timer);
-    sleep_until(wait::us(NEIGHBOUR_RUNS_US));
     gic::set(ISENABLER, TIMER.intid());
+    sleep_until(wait::us(NEIGHBOUR_RUNS_US));
+    ensure_eq!(seen.count(TIMER.intid()), 1, "timer interrupts of the first sleep");
     for number in 1..=SLEEPS {
         cpu::mask_irq();
         // From shorter than the advance to longer than a round trip.
@@ -110,7 +110,7 @@ pub fn timer_advance() -> Check<Done> {
         ensure!(woken >= compare, "a sleep ended {} ticks early", compare - woken);
         cpu::unmask_irq();
         gic::let_in();
-        ensure_eq!(seen.count(TIMER.intid()), number, "timer interrupts");
+        ensure_eq!(seen.count(TIMER.intid()), 1 + number, "timer interrupts");
     }
     cpus::start(HELPER, help)?;
     cpu::mask_irq();
@@ -123,7 +123,7 @@ pub fn timer_advance() -> Check<Done> {
     TIMER.stop();
     cpu::unmask_irq();
     gic::let_in();
-    ensure_eq!(seen.count(TIMER.intid()), SLEEPS, "interrupts of a masked timer");
+    ensure_eq!(seen.count(TIMER.intid()), 1 + SLEEPS, "interrupts of a masked timer");
 
     // It is disabled in the GIC, until the sibling enables it.
     cpu::mask_irq();
@@ -132,7 +132,7 @@ pub fn timer_advance() -> Check<Done> {
     sleep_until_helped(spurious)?;
     cpu::unmask_irq();
     gic::let_in();
-    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 1, "interrupts of a timer enabled late");
+    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 2, "interrupts of a timer enabled late");
 
     // It has been taken and not ended, and the timer is due again.
     cpu::mask_irq();
@@ -144,7 +144,7 @@ pub fn timer_advance() -> Check<Done> {
     gic::end(TIMER.intid());
     cpu::unmask_irq();
     gic::let_in();
-    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 2, "interrupts after the end of one");
+    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 3, "interrupts after the end of one");
 
     // A due timer that can do nothing takes no time from those below.
     let turns = switches() - before;

@@ -2,6 +2,7 @@
 
 pub mod atomic;
 pub mod boot;
+pub mod digest;
 pub mod firmware;
 pub mod float;
 pub mod instructions;

@@ -10,6 +10,7 @@
 
 pub mod atomic;
 pub mod boot;
+pub mod digest;
 pub mod firmware;
 pub mod float;
 pub mod guest;

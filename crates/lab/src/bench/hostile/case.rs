@@ -19,7 +19,7 @@ pub const SYSTEM: &str = "systems/bench/hostile.toml";
 /// The policy that is none.
 pub const NONE: &str = "none";
 /// How long EL2 compares what it starts with digests, and until FreeRTOS begins then, ms.
-const DIGESTS_MS: u64 = 75;
+const DIGESTS_MS: u64 = 20;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
 /// vCPUs of one that has them all on FreeRTOS's core, and of one beside a FreeRTOS that another core
@@ -323,7 +323,7 @@ impl Case {
         }
         if self.attacks_by(&WITH_LINKS) {
             edits.push((first.into(), format!("{LINK_TABLES}{first}")));
-            edits.push(("start_ms=40".into(), "start_ms=40 link=control".into()));
+            edits.push(("start_ms=15".into(), "start_ms=15 link=control".into()));
         }
         if self.is_woken {
             let one = "{ pcpu = 0, priority = 10 }";

@@ -24,9 +24,9 @@ const ALONE_NS: u64 = 667;
 const ALONE_WOKEN_NS: u64 = 1_538;
 /// The mean time in which the neighbour does its work beside no adversary, rounded to 1 ns: the test
 /// `hostile-alone` fails if it is another one.
-const NEIGHBOUR_NS: u64 = 96_791;
+const NEIGHBOUR_NS: u64 = 96_733;
 /// Like [`NEIGHBOUR_NS`] where another core wakes FreeRTOS, in `hostile-woken-alone`.
-const NEIGHBOUR_WOKEN_NS: u64 = 96_733;
+const NEIGHBOUR_WOKEN_NS: u64 = 96_646;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
 const WOKEN_MS: u64 = 20;
 /// Fewer activations than that in those tell nothing: one in the mean of a tenth of a millisecond.

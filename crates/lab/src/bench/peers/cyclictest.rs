@@ -21,10 +21,8 @@ const fn begin(system: System) -> u32 {
     match system {
         // There is nothing to wait for. Bao has the bare-metal guest only.
         System::Board | System::Bao => 200,
-        // EL2 starts this one, and compares the other one with its digest then, which takes 2.6 s.
-        System::Cassata { .. } => 600,
         // Both boot at once, on one core.
-        System::Xen(_) => 400,
+        System::Cassata { .. } | System::Xen(_) => 400,
         // The other one has booted, and is interrupted while this one boots.
         System::Kvm(_) => 300,
     }

@@ -14,10 +14,8 @@ pub const fn start_ms(system: System) -> u32 {
     match system {
         // Bao has the bare-metal guest only.
         System::Board | System::Bao => 10,
-        // EL2 starts it first, and compares Linux with its digest then, which takes 2.6 s.
-        System::Cassata { .. } => 4_400,
-        // Xen starts it together with Linux.
-        System::Xen(_) => 2_000,
+        // They start it together with Linux.
+        System::Cassata { .. } | System::Xen(_) => 2_000,
         // Linux starts it when it has booted.
         System::Kvm(_) => 1_000,
     }

@@ -41,8 +41,8 @@ pub const fn begin_ms(system: System) -> u64 {
     match system {
         // There is nothing to wait for.
         System::Board => 10,
-        // The counter is the board's. EL2 compares Linux with its digest first, which takes 2.6 s.
-        System::Cassata { .. } => 4_400,
+        // The counter is the board's.
+        System::Cassata { .. } => 2_000,
         // The counter begins with the guest, which Xen starts together with Linux.
         System::Xen(_) => 2_000,
         // Linux starts the guest when it has booted.

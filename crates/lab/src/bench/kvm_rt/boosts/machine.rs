@@ -14,7 +14,7 @@ const PERIOD_US: u32 = 1_009;
 /// Thousandths of its core that FreeRTOS's other task burns; Linux's other work leaves as much.
 const BURNS: u32 = 950;
 /// When FreeRTOS's task first wakes, ms after its start: Linux has booted.
-const START_MS: u32 = 5_000;
+const START_MS: u32 = 2_680;
 /// Uptimes in seconds, with two decimals. A Linux with the real-time process begins with that and its other work when the
 /// other guest has booted, which could not beside it. That one's program begins when the process is awake,
 /// or the run is an error.

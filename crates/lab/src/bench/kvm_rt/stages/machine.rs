@@ -13,7 +13,7 @@ pub const PERIOD_US: u64 = 503;
 pub const FINE_QUANTUM_NS: u64 = 250;
 /// When FreeRTOS begins, ms after its start: where there is a Linux, that has booted and set to work by
 /// then, after EL2 has compared it with its digest. A run in which it has not is an error.
-const BESIDE_LINUX_MS: u64 = 3_750;
+const BESIDE_LINUX_MS: u64 = 1_430;
 const ALONE_MS: u64 = 20;
 const BESIDE_PROBE_MS: u64 = 100;
 /// How much a release comes early or late, percent of a period.
