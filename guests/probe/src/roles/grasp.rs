@@ -35,15 +35,20 @@ struct Stage {
 }
 
 impl Stage {
-    fn set() -> Self {
+    /// Returns what is asked for. A guest that begins later than that does not see what the others do at first, and
+    /// would count something else.
+    fn set() -> Check<Self> {
         let number = |name, default| platform::get().number(name, default);
         let ms = |name, default| wait::us(1_000 * number(name, default));
-        Self {
+        let stage = Self {
             from: ms("from_ms", 80),
             until: ms("until_ms", 285),
             periods: number("periods", 200),
             period: wait::us(number("period_us", 1_000)),
-        }
+        };
+        let now = Timer::Virtual.now();
+        ensure!(now < stage.from, "it begins {} ticks after probe.from_ms", now - stage.from);
+        Ok(stage)
     }
 }
 
@@ -141,7 +146,7 @@ impl How {
 /// `probe.from_ms` on.
 pub fn grasp() -> Check<Done> {
     needs_cassata!();
-    let (stage, mut how) = (Stage::set(), How::named()?);
+    let (stage, mut how) = (Stage::set()?, How::named()?);
     let budget = wait::us(platform::get().number("budget_us", 300));
     let late = budget - wait::us(EARLY_US);
     // It waits for most of what it does not have, and for others a shorter time.
@@ -194,7 +199,7 @@ pub fn grasp() -> Check<Done> {
 /// it was late in both together, whichever of two that follow one another they are.
 pub fn outranked() -> Check<Done> {
     needs_cassata!();
-    let stage = Stage::set();
+    let stage = Stage::set()?;
     let budget = wait::us(platform::get().number("budget_us", 100));
     let mut meter = Meter::new((stage.period - budget) / 3);
     let (mut had, mut first) = (Seen::NOTHING, 0);
@@ -236,7 +241,7 @@ pub fn outranked() -> Check<Done> {
 /// Never rests, and counts what it has in each of `probe.periods` stretches of `probe.period_us`,
 /// one after the other from `probe.from_ms` of the counter on.
 pub fn leftover() -> Check<Done> {
-    let stage = Stage::set();
+    let stage = Stage::set()?;
     let mut meter = Meter::new(u64::MAX);
     let (mut had, mut end) = (Seen::NOTHING, stage.from);
     let mut begun = false;
