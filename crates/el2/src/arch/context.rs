@@ -135,7 +135,7 @@ impl System {
 /// Lets the guest use floating point, or lets its first use trap.
 pub fn open_float(open: bool) {
     let value = if open { cptr::FP_OPEN } else { cptr::FP_TRAPPED };
-    // SAFETY: a trap control; EL2 itself uses no floating point.
+    // SAFETY: a trap control; the compiler uses no floating point at EL2.
     unsafe {
         write_sysreg!("cptr_el2", value);
     }

@@ -53,6 +53,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 #[inline(never)]
 fn prepare(system: &'static System) {
     let boot = timer::now();
+    verify::level().unwrap_or_else(|what| refuse(what));
     verify::tables(system).unwrap_or_else(|what| refuse(what));
     gic::place(&system.board);
     firmware::place(&system.board);

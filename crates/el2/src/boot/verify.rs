@@ -104,6 +104,20 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Checks that the core has EL2's registers, as EL2 uses them. Nothing else may be done before.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn level() -> Result<(), &'static str> {
+    if !cpu::is_at_el2() {
+        return Err("the boot loader or firmware did not enter at EL2");
+    }
+    if cpu::is_host() {
+        return Err("this core cannot leave VHE (HCR_EL2.E2H)");
+    }
+    Ok(())
+}
+
 /// Checks, on each core that begins, that it is the core that the tables mean, in the state that
 /// EL2 needs, and that it can be shared.
 ///
@@ -111,12 +125,7 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
 /// Says in words what is wrong.
 pub fn core(system: &System, index: usize) -> Result<(), &'static str> {
     // In this order: what is looked at may be there only if the conditions before hold.
-    if !cpu::is_at_el2() {
-        return Err("the boot loader or firmware did not enter at EL2");
-    }
-    if cpu::is_host() {
-        return Err("this core cannot leave VHE (HCR_EL2.E2H)");
-    }
+    level()?;
     let affinity = cpu::affinity();
     if system.board.pcpu_mpidr[index] != affinity {
         return Err("a core's affinity (MPIDR_EL1) is not that of its place in pcpu_mpidr");

@@ -27,7 +27,8 @@ const CHUNKS: usize = 4;
 /// Functions of a device that are silenced in a turn, if no interrupt comes.
 #[cfg(any(test, feature = "smmu"))]
 const FUNCTIONS: usize = 16;
-/// Steps of a digest in a turn, if no interrupt comes; a block is sixteen, and its beginning one.
+/// Steps of a digest in a turn, if no interrupt comes. A block is one by the core's own instructions; else it is sixteen,
+/// and its beginning one.
 const STEPS: usize = 256;
 
 impl Pcpu {
@@ -264,9 +265,10 @@ fn read_on(part: &Part, mut done: u64, hasher: &mut Hasher) -> u64 {
             // which is mapped, and which no core writes.
             let block = unsafe { &*memory::at::<[u8; BLOCK]>(part.pa + done) };
             done += BLOCK as u64;
-            match has_sha256 && !is_by_rounds(done) {
-                true => digest::add_at_once(hasher, block),
-                false => hasher.begin(block),
+            if has_sha256 && !is_by_rounds(done) {
+                digest::add_at_once(hasher, block);
+            } else {
+                hasher.begin(block);
             }
         } else {
             if done == part.size {
@@ -283,7 +285,7 @@ fn read_on(part: &Part, mut done: u64, hasher: &mut Hasher) -> u64 {
 
 /// Returns true of one block in sixteen in the checked build, where rounds are done so that both ways are tested.
 const fn is_by_rounds(done: u64) -> bool {
-    cfg!(any(test, feature = "checked")) && done / BLOCK as u64 % 16 == 0
+    cfg!(any(test, feature = "checked")) && (done / BLOCK as u64).is_multiple_of(16)
 }
 
 /// Fills the next bytes of a piece of guest memory, of which `done` are filled. Returns how

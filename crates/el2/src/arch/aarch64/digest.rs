@@ -56,12 +56,13 @@ macro_rules! sixteen_rounds {
 /// Does all rounds of a block, in some 130 instructions; the trap of floating point must be open, and the core must have
 /// FEAT_SHA256.
 ///
-/// Loads and stores are such that they need not be aligned, as where the MMU is off nothing else may be.
+/// Each access is aligned to its elements, which are bytes of the block and of `kept`, and words of the state and the
+/// constants: with the MMU off all memory is Device memory.
 #[inline(never)]
 pub fn compress(state: &mut State, block: &[u8; BLOCK]) {
     let mut kept = MaybeUninit::<[u128; 10]>::uninit();
     // SAFETY: reads the block and the constants, reads and writes the state, and writes 160 bytes to `kept`, out of which it
-    // puts the vector registers back that it uses; EL2 itself uses no such register.
+    // puts the vector registers back that it uses: a guest's may be there. The compiler uses none.
     unsafe {
         asm!(
             ".arch_extension simd", ".arch_extension sha2",

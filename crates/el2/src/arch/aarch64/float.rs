@@ -1,4 +1,4 @@
-//! Floating-point registers, which EL2 itself does not use.
+//! Floating-point registers. The compiler uses none of them at EL2.
 
 /// Floating-point and SIMD registers.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ impl Float {
 
     /// Takes them off the hardware; the trap must be open.
     pub fn save(&mut self) {
-        // SAFETY: writes 512 bytes to `v`; EL2 itself uses no such register.
+        // SAFETY: writes 512 bytes to `v`; the compiler uses no such register.
         unsafe {
             core::arch::asm!(
                 ".arch_extension fp", ".arch_extension simd",
@@ -38,7 +38,7 @@ impl Float {
 
     /// Puts them back; the trap must be open.
     pub fn load(&self) {
-        // SAFETY: reads 512 bytes from `v`; EL2 itself uses no such register.
+        // SAFETY: reads 512 bytes from `v`; the compiler uses no such register.
         unsafe {
             core::arch::asm!(
                 ".arch_extension fp", ".arch_extension simd",
