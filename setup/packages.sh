@@ -206,7 +206,7 @@ ensure_kernel_tools() {
     missing=()
     for tool in flex bison bc patch xz; do
         command -v "$tool" >/dev/null ||
-            missing+=("${tool/#xz/xz-utils}"$'\t'"builds Linux's kernel from its source")
+            missing+=("${tool/#xz/xz-utils}"$'\t'"builds a kernel from its source")
     done
     ((${#missing[@]} == 0)) || install_missing
 }

@@ -535,6 +535,13 @@ mod tests {
         }
     }
 
+    /// They are one board, with another UART.
+    #[test]
+    fn both_kinds_of_raspberry_pi_have_the_same_devices() {
+        let devices = |kind| format!("{:?}", Board::find(kind).unwrap().devices);
+        assert_eq!(devices("raspi4b"), devices("raspi4b-mini"));
+    }
+
     /// A driver that knows a clock as slower than it is makes what it divides too fast.
     #[test]
     fn slots_have_a_kind_and_clocks_a_rate_each_or_none() {

@@ -66,7 +66,9 @@ fn device(kind: &str, slot: Slot) -> String {
     let bus = slot.bus;
     match slot.kind {
         SlotKind::Pci => format!("{kind}-pci,bus={bus},{PCI}"),
-        _ => format!("{kind}-device,bus={bus}"),
+        SlotKind::Virtio | SlotKind::Card | SlotKind::CardBus | SlotKind::Nic(_) => {
+            format!("{kind}-device,bus={bus}")
+        }
     }
 }
 

@@ -98,7 +98,7 @@ fn use_device(bench: &Bench, name: &str, board: &str, device: &str) -> Result<()
 
 /// What Linux says of a card, and of its end where it has written zeros.
 fn read_and_written(card: &[u8]) -> Vec<String> {
-    let zeros = vec![0; card.len() - WRITTEN];
+    let zeros = vec![0; card.len().saturating_sub(WRITTEN)];
     let said = [("card", card), ("written", &zeros)];
     said.map(|(what, bytes)| format!("{what} sha256={}", checksum(bytes))).to_vec()
 }

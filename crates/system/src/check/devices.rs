@@ -91,7 +91,7 @@ fn dma(vm: &DraftVm, at: &At<String>, device: &Device, problems: &mut Problems) 
         return;
     }
     let message =
-        format!("device `{device}` does DMA, and nothing keeps it inside the VM's memory");
+        format!("device `{device}` can do DMA, and nothing keeps it inside the VM's memory");
     problems
         .add(Code::DmaUnconfined, at.span(), message)
         .hint(format!("{} must be trusted like the hypervisor", vm.title()));

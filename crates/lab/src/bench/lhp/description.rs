@@ -21,8 +21,7 @@ const FIRST_RUN_MS: u32 = 60;
 const START_MS: u32 = INSPECTION_MS + BEGIN_MS + 60;
 /// What looking for addresses takes longer.
 const SYMBOLS_MS: u32 = 1_500;
-/// What unpacking the archive takes longer with which a part of Linux is built, and comparing it with
-/// its digest.
+/// What unpacking the archive takes longer with which a part of Linux is built.
 const UNPACKING_MS: u32 = 12_000;
 const ARCHIVE_MS: u32 = 3_000;
 /// What making the file takes that is to be hashed.
