@@ -40,11 +40,11 @@ pub unsafe fn with_root(other: u64, common: u64, act: impl FnOnce()) {
     instructions::forget_root();
 }
 
-/// Returns true if this core's MMU is on.
+/// Returns true if this core is at EL2 with its MMU on: elsewhere it cannot ask, and says only that.
 #[must_use]
 pub fn mmu_is_on() -> bool {
     const M: u64 = 1;
-    read_sysreg!("sctlr_el2") & M != 0
+    is_at_el2() && read_sysreg!("sctlr_el2") & M != 0
 }
 
 /// Sets what stays the same for all guests of this core.
