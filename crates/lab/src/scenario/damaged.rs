@@ -1,10 +1,13 @@
-//! Systems in which a byte is wrong: EL2 must refuse them, and say why.
+//! Systems in which a byte is wrong, and a machine that enters one elsewhere than at EL2: EL2 must refuse them, and say
+//! why.
 
-use super::LIMIT;
 use super::staged::description;
+use super::{LIMIT, REAL_LIMIT};
+use crate::guests::Transcript;
+use crate::machine::MachineConfig;
 use crate::results::{Check, Outcome};
 use crate::run;
-use crate::session::{End, Run};
+use crate::session::{End, Run, Session};
 use crate::suite::{Bench, Scenario};
 use abi::system::{Invalid, MAGIC, PAGE_SIZE, System};
 use miette::{IntoDiagnostic, Result, miette};
@@ -94,6 +97,31 @@ pub fn scenario() -> Scenario {
         }
         bench.keep(&outcome)?;
         fs::remove_file(&bundle.image).into_diagnostic()
+    })
+}
+
+/// What EL2 must say where it is not at EL2.
+const ELSEWHERE: &str = "the boot loader or firmware did not enter at EL2";
+
+/// Returns the scenario of a machine that has no EL2. The processor has no registers of EL2's there: a read of one ends
+/// all, without a word.
+#[must_use]
+pub fn elsewhere() -> Scenario {
+    let about = "a system that is entered at EL1 is refused, with the reason";
+    Scenario::new("refused-el1", about, |bench: &Bench| {
+        let bundle = bench.pack(&bench.described(&description("alone-1"), &[])?)?;
+        let mut config = MachineConfig::new(&bundle.image, 1, bundle.tables.board.ram_size);
+        config.el2 = false;
+        let session = Session::plain(config, "board", &bench.qemu, &bench.directory);
+        let session = session.within(REAL_LIMIT).interrupted_by(bench.interrupt.clone());
+        let has_said = |said: &Transcript| {
+            said.guests.iter().any(|guest| guest.tail.lines().any(|line| line.contains(ELSEWHERE)))
+        };
+        let run = session.run(|now| has_said(now.said))?;
+        if !has_said(&run.said) {
+            return Err(miette!("EL2 did not say `{ELSEWHERE}`"));
+        }
+        bench.keep(&Outcome::new("refused-el1"))
     })
 }
 

@@ -25,6 +25,7 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [
         damaged::scenario(),
+        damaged::elsewhere(),
         fault::scenario(),
         hang::scenario(),
         io_load::scenario(),
