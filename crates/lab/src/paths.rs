@@ -108,12 +108,14 @@ mod tests {
     const MOST: u64 = 3_000;
 
     /// What the launcher makes only when it is asked for, below `build/guests`.
-    const ON_REQUEST: [&str; 6] = [
+    const ON_REQUEST: [&str; 8] = [
+        "board/initramfs.cpio.gz",
         "debian/disk.img",
         "embassy.elf",
         "others/backports.Image",
         "others/rt.Image",
         "others/u-boot.bin",
+        "pcie/initramfs.cpio.gz",
         "virtio/initramfs.cpio.gz",
     ];
 
