@@ -2,28 +2,16 @@
 
 use super::Found;
 use super::case::{Case, Load, Measure, PERIOD_US};
+use super::machine::begin_ms;
 use super::system::System;
 use super::table::beside;
 use crate::dataset::{Dataset, Unit};
 use crate::guests::{Lateness, Spread};
 use crate::results::{Check, Goal};
 
-/// Returns how long it sleeps before its first tick, milliseconds: by then Linux has booted and set to work. A run in
-/// which it has not is an error.
-pub const fn start_ms(system: System) -> u32 {
-    match system {
-        // Bao has the bare-metal guest only.
-        System::Board | System::Bao => 10,
-        // They start it together with Linux.
-        System::Cassata { .. } | System::Xen(_) => 2_000,
-        // Linux starts it when it has booted.
-        System::Kvm(_) => 1_000,
-    }
-}
-
-/// Returns its command line.
+/// Returns its command line. It sleeps until the bare-metal guest would begin.
 pub fn told(system: System, activations: u32) -> String {
-    let start_ms = start_ms(system);
+    let start_ms = begin_ms(system);
     format!("load=0 period_us={PERIOD_US} start_ms={start_ms} activations={activations}")
 }
 

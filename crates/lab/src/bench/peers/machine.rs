@@ -41,10 +41,8 @@ pub const fn begin_ms(system: System) -> u64 {
     match system {
         // There is nothing to wait for.
         System::Board => 10,
-        // The counter is the board's.
-        System::Cassata { .. } => 2_000,
-        // The counter begins with the guest, which Xen starts together with Linux.
-        System::Xen(_) => 2_000,
+        // Both start the guest together with Linux, or about then.
+        System::Cassata { .. } | System::Xen(_) => 2_000,
         // Linux starts the guest when it has booted.
         System::Kvm(_) => 1_000,
         // The counter is the board's. Bao copies Linux before it starts either.

@@ -3,7 +3,7 @@
 use super::boot::Boot;
 use super::case::{Case, Load, Measure};
 use super::system::System;
-use super::{bao, cyclictest, freertos, machine};
+use super::{bao, cyclictest, machine};
 use crate::bench::sample::Sample;
 use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
@@ -56,7 +56,6 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         "the guest began before Linux had set to work: when it begins, in \
          crates/lab/src/bench/peers/{}, is too early for this Linux",
         match case.measure {
-            Measure::Freertos { .. } => "freertos.rs",
             Measure::Cyclictest { .. } => "cyclictest.rs",
             _ => "machine.rs",
         }
@@ -119,7 +118,7 @@ fn begins_early(
     if case.system == System::Board {
         return false;
     }
-    let start = Duration::from_millis(freertos::start_ms(case.system).into());
+    let start = Duration::from_millis(machine::begin_ms(case.system));
     match case.measure {
         Measure::Wake { load, .. } | Measure::Woken { load, .. } => {
             guest.waker.has_begun && !is_at(load, linux)
