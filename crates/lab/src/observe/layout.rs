@@ -105,6 +105,14 @@ impl Layout {
         self.vms.iter().position(|vm| vm.name == name)
     }
 
+    /// Index of the VM called `name`, which must be there.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn vm_called(&self, name: &str) -> miette::Result<usize> {
+        self.vm(name).ok_or_else(|| miette::miette!("there is no VM `{name}`"))
+    }
+
     /// How people call a vCPU: `linux.0`.
     #[must_use]
     pub fn vcpu_label(&self, vcpu: usize) -> String {

@@ -9,7 +9,7 @@ use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::session::End;
 use crate::suite::{Bench, Scenario, gicv2};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// Board, the file that describes its system, and what is in its way.
@@ -54,7 +54,7 @@ fn run(bench: &Bench, board: &str, system: &str) -> Result<()> {
     let checked = bench.described(&format!("systems/{system}.toml"), &edits)?;
     let bundle = bench.pack(&checked)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|_| false)?;
     let said = &run.said.guests[linux].linux;

@@ -3,6 +3,7 @@
 
 use super::damaged::objections;
 use super::expect::Expect::Passes;
+use super::links;
 use super::staged::{Staged, description};
 use super::stock::late;
 use crate::demo::{LINUX, RTOS};
@@ -10,7 +11,7 @@ use crate::figures;
 use crate::observe::{Observer, RefusedDma};
 use crate::results::Outcome;
 use crate::suite::{Bench, Scenario};
-use miette::{Context, IntoDiagnostic, Result, miette};
+use miette::{Context, IntoDiagnostic, Result};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::time::Duration;
@@ -73,14 +74,12 @@ pub(super) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
 const ROUNDS: usize = 3;
 /// Where it writes zeros.
 const WRITTEN: usize = 7 << 20;
-/// How late FreeRTOS's task may be at worst, nanoseconds: as with any other load.
-const LATEST_NS: u64 = 1_000;
 
 fn use_devices(bench: &Bench, name: &str) -> Result<()> {
     let bundle = bench.pack(&bench.described(DESCRIPTION, &[])?)?;
     let disk = fs::read(bench.root.join(DISK)).into_diagnostic().wrap_err(DISK)?;
     let session = bench.session(&bundle, NETWORK_LIMIT)?;
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| now.observer.is_over(linux))?;
     let said = &run.said.guests[linux].linux;
@@ -90,11 +89,7 @@ fn use_devices(bench: &Bench, name: &str) -> Result<()> {
     objections.extend(said.failed.iter().map(|why| format!("Linux gave up: {why}")));
     objections.extend(told(run.observer.refused_dma().first()));
     objections.extend(late(&run.observer));
-    let seen = run.observer.reports(rtos).and_then(|reports| reports.lateness());
-    let worst_ns = seen.and_then(|seen| seen.worst_dispatch_ns());
-    if worst_ns.is_none_or(|worst_ns| worst_ns > LATEST_NS) {
-        objections.push(format!("FreeRTOS was {worst_ns:?} ns late"));
-    }
+    objections.extend(links::late(&run.observer, rtos));
     bench.judge(&run, outcome, &objections)
 }
 

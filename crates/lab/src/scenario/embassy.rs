@@ -6,7 +6,7 @@ use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::guests::words::number;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// The description, below the project's root.
@@ -35,7 +35,7 @@ pub fn scenario() -> Scenario {
 fn meet(bench: &Bench) -> Result<()> {
     let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| now.observer.is_over(linux) || now.observer.is_over(rtos))?;
     let (observer, said) = (&run.observer, &run.said.guests[linux].linux);

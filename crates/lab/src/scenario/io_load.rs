@@ -7,7 +7,7 @@ use crate::guests::words::number;
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use serde_json::json;
 
 /// The part of its worst latency beside hackbench that FreeRTOS may have beside devices.
@@ -38,7 +38,7 @@ fn worst_ns(loads: &str, bench: &Bench, outcome: &mut Outcome) -> Result<u64> {
     let told = format!("{TOLD} pcie.for=1 pcie.load=\\\"{loads}\\\"");
     let bundle = bench.pack(&bench.described(DESCRIPTION, &[(TOLD.into(), told)])?)?;
     let session = bench.session(&bundle, NETWORK_LIMIT)?;
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| now.observer.is_over(linux))?;
     let said = &run.said.guests[linux].linux;

@@ -7,7 +7,7 @@ use crate::figures;
 use crate::guests::words::number;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario, gicv2};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// The description, below the project's root.
@@ -107,7 +107,7 @@ fn pairs(bench: &Bench, name: &str, edits: &[(String, String)]) -> Result<()> {
     let vms = session.layout.vms.len();
     let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;
     let layout = &run.observer.layout;
-    let vm = |name| layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| layout.vm_called(name);
     let mut outcome = figures::outcome(name, &run);
     let mut objections = Vec::new();
     for (name, verb, answer) in SIDES {
@@ -149,7 +149,7 @@ fn talk(
 ) -> Result<()> {
     let bundle = bench.pack(&bench.described(DESCRIPTION, edits)?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| [linux, rtos].iter().all(|&vm| now.observer.is_over(vm)))?;
     let said = &run.said.guests[linux].linux;

@@ -80,7 +80,7 @@ fn share(
     let edits: Vec<_> = edits.iter().map(|&(from, to)| (from.into(), to.into())).collect();
     let bundle = bench.pack(&bench.described(DESCRIPTION, &edits)?)?;
     let session = bench.session(&bundle, LIMIT)?;
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| {
         let is_over = |vm| now.observer.is_over(vm);

@@ -6,7 +6,7 @@ use super::links::late;
 use crate::figures;
 use crate::guests::words::number;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// The description, below the project's root.
@@ -31,7 +31,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 fn run(bench: &Bench, name: &str) -> Result<()> {
     let bundle = bench.pack(&bench.described(DESCRIPTION, &[])?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
-    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let vm = |name| session.layout.vm_called(name);
     let [giver, getter, rtos] = [vm(VMS[0])?, vm(VMS[1])?, vm(VMS[2])?];
     let run =
         session.run(|now| [giver, getter, rtos].iter().all(|&vm| now.observer.is_over(vm)))?;

@@ -9,7 +9,7 @@ use crate::figures;
 use crate::guests::{DebianProgress, SAY};
 use crate::session::{Moment, Run};
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use repository::Repository;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn stage(bench: &Bench) -> Result<()> {
     let edits = EDITS.map(|(from, to)| (from.to_owned(), to.to_owned()));
     let bundle = bench.pack(&bench.described(DESCRIPTION, &edits)?)?;
     let repository = Repository::serve(&bench.root.join(PRODUCTS).join("repository"))?;
-    let vm = bundle.layout().vm(NAME).ok_or_else(|| miette!("there is no VM `{NAME}`"))?;
+    let vm = bundle.layout().vm_called(NAME)?;
     let mut user = User::new(vm, steps(repository.port()));
     let run = bench.session(&bundle, LIMIT)?.run(|now| {
         user.go_on(now);
