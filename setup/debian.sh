@@ -30,7 +30,7 @@ debian_keyrings() {
         sed 's/^[^/]*//' | sort -u
 }
 
-# debian_apt ROOT CODENAME ARCHITECTURES [backports]: sets `apt`, arguments with which apt-get and
+# debian_apt ROOT CODENAME ARCHITECTURES [backports|sources]: sets `apt`, arguments with which apt-get and
 # apt-cache work for ARCHITECTURES, the first of which is the native one, on a root of their own
 # in ROOT, and fetches the lists of packages. It needs no root and leaves the host's apt and dpkg
 # as they are. The sources are the host's; signatures are verified with the keyrings that the
@@ -59,6 +59,11 @@ debian_apt() {
     while read -r uri suite _; do
         echo "deb [arch=${architectures// /,}] $uri $suite main"
     done <<<"$sources" >"$root/sources.list"
+    # The host may have no sources of source packages: they stand beside the packages.
+    if [[ ${4:-} == sources ]]; then
+        more=$(sed 's/^deb \[[^]]*\]/deb-src/' "$root/sources.list")
+        echo "$more" >>"$root/sources.list"
+    fi
 
     cat >"$root/apt.conf" <<END
 APT::Architecture "${architectures%% *}";
@@ -86,13 +91,20 @@ END
     apt-get "${apt[@]}" update
 }
 
-# debian_apt_sources ROOT: fetches the lists of source packages, too, for the apt of `debian_apt ROOT`. The host may have
-# no sources of these: they stand beside the packages.
-debian_apt_sources() {
-    local more
-    more=$(sed 's/^deb \[[^]]*\]/deb-src/' "$1/sources.list")
-    echo "$more" >>"$1/sources.list"
-    apt-get "${apt[@]}" update
+# debian_fetch_newest DIRECTORY PACKAGE KIND FETCH: has the function FETCH bring a version into the new DIRECTORY, the newest
+# that can be had, and prints which. KIND is Packages or Sources. A mirror may have a new package before what belongs to
+# it, or no more that of an older one.
+debian_fetch_newest() {
+    local versions version
+    versions=$(apt-cache "${apt[@]}" madison "$2" | awk -v kind="$3" '$NF == kind { print $3 }' | sort -Vru)
+    for version in $versions; do
+        rm -rf "$1"
+        mkdir "$1"
+        (cd "$1" && "$4" "$version") >&2 || continue
+        echo "$version"
+        return
+    done
+    return 1
 }
 
 # debian_needed PACKAGE PATTERN [OPTION...]: the first package that it depends on and that matches,

@@ -34,7 +34,6 @@ unpack_source_package() {
 # of the smallest kernel that there is, and sets `kernel`, arguments with which make builds it. An option that depends
 # on one that is off would be dropped silently: then it fails, and says which.
 configure_kernel() {
-    local option
     # Nothing of when and where it was built is in the Image.
     kernel=(make -C "$1" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- LOCALVERSION=-cassata
         KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_USER=cassata
@@ -42,8 +41,30 @@ configure_kernel() {
     "${kernel[@]}" --silent tinyconfig
     (cd "$1" && ARCH=arm64 scripts/kconfig/merge_config.sh -m .config "$2") >/dev/null
     "${kernel[@]}" --silent olddefconfig
+    options_taken "$1/.config" "$2"
+}
+
+# options_taken CONFIG OPTIONS: fails if a configuration has not all options that are set in the file OPTIONS, and says
+# which.
+options_taken() {
+    local option
     while read -r option; do
-        grep -qx "$option" "$1/.config" ||
+        grep -qx "$option" "$1" ||
             { echo "$2: $option was not taken: what it depends on is missing" >&2; return 1; }
     done < <(grep '^CONFIG_' "$2")
+}
+
+# apply_patches SOURCE PATCHES [PATTERN]: applies the patches that are listed in PATCHES/series, or those with a line
+# that matches, to the directory SOURCE. Says which does not fit, and fails.
+apply_patches() {
+    local series name patch
+    series=$(sed 's/#.*//' "$2/series") || return
+    while read -r name _; do
+        [[ -n $name ]] || continue
+        patch=$2/$name
+        [[ -f $patch ]] || { echo "there is no patch $name" >&2; return 1; }
+        grep -qE "${3:-}" "$patch" || continue
+        patch --directory="$1" --strip=1 --fuzz=0 --forward --silent <"$patch" ||
+            { echo "$name does not fit" >&2; return 1; }
+    done <<<"$series"
 }
