@@ -1,6 +1,6 @@
 //! Disks and a network card, plugged into slots of the board.
 
-use crate::board::{Board, SlotKind};
+use crate::board::{Board, Device, SlotKind};
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftDisk, flag};
 use crate::input_file;
@@ -30,13 +30,7 @@ pub(super) fn check(
     }
     let disks = disks.iter().filter_map(|disk| self::disk(disk, draft, board, directory, problems));
     let disks = disks.collect();
-    let network = network.and_then(|at| {
-        let slot = slot(at, draft, board, problems)?;
-        if !slot.kind.takes_network() {
-            refuse(at, "a card and no network", SlotKind::takes_network, board, problems);
-        }
-        slot.kind.takes_network().then_some(slot)
-    });
+    let network = network.and_then(|at| slot(at, &NETWORK, draft, board, problems));
     Plugged { disks, network }
 }
 
@@ -47,7 +41,7 @@ fn disk(
     directory: &Path,
     problems: &mut Problems,
 ) -> Option<Disk> {
-    let slot = disk.device.as_ref().and_then(|at| slot(at, draft, board, problems));
+    let slot = disk.device.as_ref().and_then(|at| slot(at, &DISK, draft, board, problems));
     let file = disk.file.as_ref()?;
     let path = directory.join(file.get_ref());
     let size = size(&path, file, problems)?;
@@ -58,29 +52,8 @@ fn disk(
             .hint("enlarge the file, such as by `truncate --size 1G`");
         return None;
     }
-    if let (Some(at), false) = (&disk.device, slot.is_none_or(|slot| slot.kind.takes_disk())) {
-        refuse(at, "a network and no disk", SlotKind::takes_disk, board, problems);
-        return None;
-    }
     input(disk, draft, directory, problems);
     Some(Disk { slot: slot?, file: path, size, keep: flag(&disk.keep, true) })
-}
-
-/// Refuses what a device does not take, and names one for which `takes` is true.
-fn refuse(
-    at: &At<String>,
-    what: &str,
-    takes: fn(SlotKind) -> bool,
-    board: &Board,
-    problems: &mut Problems,
-) {
-    let other = board.devices.iter().find(|device| device.slot_kind().is_some_and(takes));
-    let hint = other.map_or("leave it out: no device of the board takes one".into(), |other| {
-        format!("name a device that takes one, such as `{}`", other.name)
-    });
-    problems
-        .add(Code::NoSlot, at.span(), format!("device `{}` takes {what}", at.get_ref()))
-        .hint(hint);
 }
 
 /// Returns how large the disk is that the file `path` has, if it has one.
@@ -108,9 +81,21 @@ fn size(path: &Path, at: &At<String>, problems: &mut Problems) -> Option<u64> {
     }
 }
 
-/// Returns the slot that is the device at `at`, and warns if no VM has it.
+/// What can be plugged in: which slots take it, and what the others take.
+struct Pluggable {
+    is_taken_by: fn(SlotKind) -> bool,
+    others_take: &'static str,
+}
+
+const DISK: Pluggable =
+    Pluggable { is_taken_by: SlotKind::takes_disk, others_take: "a network and no disk" };
+const NETWORK: Pluggable =
+    Pluggable { is_taken_by: SlotKind::takes_network, others_take: "a card and no network" };
+
+/// Returns the slot that is the device at `at`, if it takes such a thing, and warns if no VM has it.
 fn slot(
     at: &At<String>,
+    thing: &Pluggable,
     draft: &Draft,
     board: &'static Board,
     problems: &mut Problems,
@@ -135,7 +120,18 @@ fn slot(
             .add(Code::SlotUnused, at.span(), format!("no VM has device `{name}`"))
             .hint(format!("give it to one: `devices = [\"{name}\"]`"));
     }
-    Some(Slot { bus, kind: device.slot_kind()? })
+    let kind = device.slot_kind()?;
+    if !(thing.is_taken_by)(kind) {
+        let takes = |device: &&Device| device.slot_kind().is_some_and(thing.is_taken_by);
+        let other = board.devices.iter().find(takes);
+        problems
+            .add(Code::NoSlot, at.span(), format!("device `{name}` takes {}", thing.others_take))
+            .hint(other.map_or("leave it out: no device of the board takes one".into(), |other| {
+                format!("name a device that takes one, such as `{}`", other.name)
+            }));
+        return None;
+    }
+    Some(Slot { bus, kind })
 }
 
 /// QEMU locks the file of each disk on which something is kept.
