@@ -18,7 +18,7 @@ pub const SYSTEM: &str = "systems/control.toml";
 /// What is replaced in it: Linux watches for longer, and orders more; so the motor runs for longer, too.
 const EDITS: [(&str, &str); 2] = [
     (
-        "latest control 8 25",
+        "latest control 12 25",
         "latest control 25 10; ask control 'kp 2000' 'target 600'; latest control 25 10; \
          ask control 'ki 8000' 'target 2000'; latest control 25 10",
     ),

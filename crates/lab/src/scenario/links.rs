@@ -35,7 +35,7 @@ const IN_RUST: [(&str, &str); 3] = [
     ("guests/linux/initramfs", "guests/link/initramfs"),
     ("latest control 1 0; ", ""),
     (
-        "latest control 8 25; bench control 50",
+        "latest control 12 25; bench control 50",
         "bench control 50; ask control 'ping after'; peer control",
     ),
 ];
