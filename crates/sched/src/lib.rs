@@ -44,8 +44,8 @@ pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
 pub use recall::Recalls;
 pub use scheduler::{
-    Boost, Compact, Decision, MAX_BOOSTS, Params, Priority, Refusal, Removed, Scheduler, State,
-    VcpuId, Woken,
+    Boost, Compact, Decision, MAX_BOOSTS, Params, Priority, Raised, Refusal, Removed, Scheduler,
+    State, VcpuId, Woken,
 };
 pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};
 pub use switchboard::{Recall, Received, Switchboard};

@@ -10,7 +10,7 @@ use crate::bug::bug;
 use abi::service::{BUSY, INVALID_PARAMETER, NOT_ALLOWED, NOT_SUPPORTED, boost};
 use core::sync::atomic::Ordering;
 use notes::each;
-use sched::{Compact, Instant, Member, VcpuId};
+use sched::{Compact, Instant, Member, Raised, VcpuId};
 
 /// The priorities of Linux's real-time processes.
 const PRIORITIES: core::ops::RangeInclusive<u64> = 1..=99;
@@ -48,23 +48,24 @@ impl Pcpu {
         } else if !self.roster.owns(id) {
             NOT_ALLOWED
         } else {
-            self.follow_report(id, report, timer::now())
+            let raised = self.follow_report(id, report, timer::now());
+            self.need_resched |= raised == Raised::Decide;
+            if raised == Raised::Refused { BUSY } else { 0 }
         }
     }
 
-    /// Boosts a vCPU or ends its boost, as its guest says. Returns the answer to that call.
-    fn follow_report(&mut self, id: VcpuId, report: Report, now: Instant) -> i64 {
+    /// Boosts a vCPU or ends its boost, as its guest says.
+    fn follow_report(&mut self, id: VcpuId, report: Report, now: Instant) -> Raised {
         notes::needs::<{ each::BOOST }>();
-        let changes = match report {
+        let raised = match report {
             Some(_) => self.scheduler.boost(id, now),
-            None => self.scheduler.end_boost(id),
+            None if self.scheduler.end_boost(id) => Raised::Decide,
+            None => Raised::Longer,
         };
-        self.need_resched |= changes;
-        let refused = report.is_some() && !changes;
         if let Some(vcpu) = self.roster.get(id) {
-            vcpu.account().count_report(report.unwrap_or(0), refused);
+            vcpu.account().count_report(report.unwrap_or(0), raised == Raised::Refused);
         }
-        if refused { BUSY } else { 0 }
+        raised
     }
 
     /// Ends a vCPU's boost: it is switched off.
@@ -84,7 +85,7 @@ impl Pcpu {
         decision
     }
 
-    /// Does what the line of the loaded vCPU says.
+    /// Does what the line of the loaded vCPU says; the scheduler decides thereafter.
     fn follow_line(&mut self, now: Instant) {
         notes::needs::<{ each::BOOST }>();
         let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) else { return };

@@ -73,12 +73,12 @@ impl Pcpu {
     /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load. If only
     /// the vCPU that runs has a new budget, it goes on.
     pub(super) fn timer_fired(&mut self) {
-        if self.scheduler.has_extras() && self.budget_is_renewed() {
+        if self.scheduler.has_servers() && self.budget_is_renewed() {
             return;
         }
         timer::arm(self.deadlines.fired());
         let now = timer::now();
-        if self.scheduler.has_extras() {
+        if self.scheduler.has_servers() {
             self.book_throttling(now);
             if cpu::interrupt_pending() {
                 self.look_later(self.known, now);

@@ -14,7 +14,7 @@
 //! with the first boost after the period before has ended. So a vCPU runs at its higher priority for
 //! at most two budgets in any time as long as a period, and one in the long run.
 
-use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Scheduler, VcpuId};
+use super::{ABSENT, Compact, Entry, POSITION, Priority, Raised, Refusal, Scheduler, VcpuId};
 use crate::mailbox::Members;
 use crate::{Duration, Instant};
 use notes::{Bounded, each};
@@ -156,12 +156,33 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Boosts a vCPU, as its guest says, for as long as its limit allows. Returns true if the core has
-    /// to decide again.
-    pub fn boost(&mut self, id: VcpuId, now: Instant) -> bool {
+    /// Boosts a vCPU, as its guest says, for as long as its limit allows.
+    pub fn boost(&mut self, id: VcpuId, now: Instant) -> Raised {
+        if self.lengthen_boost(id, now) {
+            return Raised::Longer;
+        }
         // What it has run until now is not of this boost.
         self.charge_running_with_extras(now);
-        self.begin_boost(id, false, now)
+        let begins = self.begin_boost(id, false, now);
+        self.reach = self.reach_of_running();
+        if begins { Raised::Decide } else { Raised::Refused }
+    }
+
+    /// Lets a boost, which an interrupt may have begun, last for as long as its limit allows. Returns false if
+    /// there is none, or there may be more to it: its limit is spent, or begins anew.
+    fn lengthen_boost(&mut self, id: VcpuId, now: Instant) -> bool {
+        let Some(at) = self.find(id) else { return false };
+        // Not charged yet, and charged to both what is left of the limit and of the boost.
+        let taken =
+            if usize::from(self.running) == at { now.since(self.charged) } else { Duration(0) };
+        let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
+        let Some(state) = boosts.of(&entry) else { return false };
+        if !state.is_boosted || now >= state.next || state.left.0 <= taken.0 {
+            return false;
+        }
+        state.grant = state.left;
+        boosts.rising &= !(1 << at);
+        true
     }
 
     /// Records when the timer of a vCPU interrupts it; [`Instant::NEVER`]: it does not. While the vCPU
@@ -201,7 +222,7 @@ impl Scheduler {
         // It may sleep again.
         let rising = core::mem::take(&mut self.extras.boosts.rising) & has_work;
         for at in Members::of(rising).one_for::<{ each::BOOST }, MAX_BOOSTS>() {
-            self.begin_boost(self.entries[at & POSITION].id, true, now);
+            self.begin_boost_at(at & POSITION, true, now);
         }
     }
 
@@ -221,25 +242,34 @@ impl Scheduler {
         }
     }
 
-    /// Returns when the first timer fires that boosts a vCPU to where it would preempt.
+    /// Adds to the positions that could change the decision those whose vCPUs an interrupt would boost to
+    /// one of them. Returns them, and when the first timer fires that does so.
     #[inline(never)]
-    fn first_rise(&self) -> Instant {
-        let able = self.ready & self.reach;
-        let mut first = Instant::NEVER;
+    pub(super) fn rises(&self, mut reach: u64) -> (u64, Instant) {
+        notes::needs::<{ each::BOOST }>();
+        let (mut first, all) = (Instant::NEVER, reach);
         for state in self.extras.boosts.used().one_for::<{ each::BOOST }, MAX_BOOSTS>().flatten() {
-            if able >> state.base & 1 == 1 && state.base != self.running && !state.has_risen {
+            if state.is.window.is_none() || all >> state.high & 1 == 0 {
+                continue;
+            }
+            reach |= 1 << state.base;
+            let waits = self.ready >> state.base & 1 == 1 && state.base != self.running;
+            if waits && !state.has_risen {
                 first = first.min(state.rises_at);
             }
         }
-        first
+        (reach & !self.extras.boosts.shadows, first)
     }
 
     /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt that
     /// [counts](State::rises), for its window from now on. Returns true if the core has to decide again.
-    #[inline(never)]
     pub(super) fn begin_boost(&mut self, id: VcpuId, interrupt: bool, now: Instant) -> bool {
+        self.find(id).is_some_and(|at| self.begin_boost_at(at, interrupt, now))
+    }
+
+    #[inline(never)]
+    fn begin_boost_at(&mut self, at: usize, interrupt: bool, now: Instant) -> bool {
         notes::needs::<{ each::BOOST }>();
-        let Some(at) = self.find(id) else { return false };
         let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
         boosts.rising &= !(1 << at);
         let Some(state) = boosts.of(&entry) else { return false };
@@ -324,20 +354,19 @@ impl Scheduler {
         self.charge_with_extras(now);
         self.follow_boosts(now);
         let mut decision = self.decide_charged(now);
-        self.reach = self.with_rising(self.reach);
         decision.until = self.first_of_boosts(decision.until, now);
         decision
     }
 
-    /// Returns the first of `until`, the end of the running vCPU's boost, and the timers that would
-    /// boost another one.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn first_of_boosts(&self, until: Instant, now: Instant) -> Instant {
-        notes::needs::<{ each::BOOST }>();
-        let mut first = until.min(self.first_rise());
+    /// Has the core decide again when the timer of another vCPU would boost that. Returns the first of that
+    /// instant, `until`, and the end of the running vCPU's boost.
+    #[inline(always)]
+    pub(super) fn first_of_boosts(&mut self, until: Instant, now: Instant) -> Instant {
+        let (reach, rise) = self.rises(self.reach);
+        self.reach = reach;
+        let first = until.min(rise);
         if self.running != ABSENT && self.extras.boosts.boosted >> self.running & 1 == 1 {
-            first = first.min(now.after(self.boost_left(usize::from(self.running))));
+            return first.min(now.after(self.boost_left(usize::from(self.running))));
         }
         first
     }
@@ -351,21 +380,6 @@ impl Scheduler {
         state.map_or(Duration::MAX, |state| state.grant)
     }
 
-    /// Adds to the positions that could change the decision those whose vCPUs an interrupt would
-    /// boost to one of them.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn with_rising(&self, reach: u64) -> u64 {
-        notes::needs::<{ each::BOOST }>();
-        let states = self.extras.boosts.used();
-        let rising = states
-            .one_for::<{ each::BOOST }, MAX_BOOSTS>()
-            .flatten()
-            .filter(|state| state.is.window.is_some() && reach >> state.high & 1 == 1)
-            .fold(0, |set, state| set | 1 << state.base);
-        (reach | rising) & !self.extras.boosts.shadows
-    }
-
     fn fall_back(&mut self, at: usize) {
         let entry = self.entries[at];
         if let Some(base) = self.extras.boosts.of(&entry).map(|state| usize::from(state.base)) {
@@ -373,20 +387,23 @@ impl Scheduler {
         }
     }
 
-    /// Moves a vCPU to its other entry.
+    /// Moves a vCPU to its other entry. What could change the decision is for who asks to say.
     fn change_position(&mut self, from: usize, to: usize) {
         self.give_up_turn(from);
         let (from_bit, to_bit) = (1_u64 << from, 1_u64 << to);
         // All that it can be: it has no server and no sections.
         let extras = &mut self.extras;
-        let blocked = [&mut extras.pending, &mut extras.away, &mut extras.held_back];
-        let sets =
-            [&mut self.ready, &mut self.special, &mut extras.lasting, &mut extras.boosts.rising];
-        for set in sets.into_iter().chain(blocked).at_most::<7>() {
-            if *set & from_bit != 0 {
-                *set = *set & !from_bit | to_bit;
-            }
+        let move_in = |set: &mut u64| *set = *set & !from_bit | (*set >> from & 1) << to;
+        self.special = self.special & !from_bit | to_bit;
+        extras.lasting = extras.lasting & !from_bit | to_bit;
+        if self.ready & from_bit != 0 {
+            self.ready = self.ready & !from_bit | to_bit;
+        } else {
+            move_in(&mut extras.pending);
+            move_in(&mut extras.away);
+            move_in(&mut extras.held_back);
         }
+        move_in(&mut extras.boosts.rising);
         let (boosts, entry) = (&mut self.extras.boosts, self.entries[to]);
         boosts.shadows = boosts.shadows & !to_bit | from_bit;
         boosts.boosted &= !from_bit;
@@ -400,7 +417,6 @@ impl Scheduler {
         if usize::from(self.running) == from {
             self.running = to as u8;
         }
-        self.reach = self.reach_of_running();
     }
 
     /// Asserts that each vCPU that may be boosted stands where its state says.

@@ -20,6 +20,7 @@ impl Scheduler {
         self.charge_running_with_extras(now);
         self.make_special(at);
         self.extras.lasting |= 1 << at;
+        self.extras.served |= 1 << at;
         let has_work = self.has_work_special(at);
         self.extras.accounts[usize::from(id.0)] = Some(account.moved());
         if !has_work && !self.stops_working(at) {
@@ -49,6 +50,7 @@ impl Scheduler {
         *account = None;
         let (bit, extras) = (1 << at, &mut self.extras);
         extras.lasting &= !bit;
+        extras.served &= !bit;
         extras.spent &= !bit;
         extras.idling &= !bit;
         if extras.held_back & bit == 0 {
@@ -58,6 +60,13 @@ impl Scheduler {
             extras.pending &= !bit;
             self.special &= !bit;
         }
+    }
+
+    /// Returns true if some vCPU of this core has a server.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_servers(&self) -> bool {
+        self.extras.served != 0
     }
 
     /// Returns a vCPU's account as of the latest look at it; none when it has none.

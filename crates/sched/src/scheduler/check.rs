@@ -50,7 +50,9 @@ impl Scheduler {
             assert_eq!(raised, extras.sections[id] > 0 && may_be, "vCPU {id} and its ceiling");
             let is_special = self.special >> at & 1 == 1;
             let is_shadow = extras.boosts.shadows >> at & 1 == 1;
-            let lasts = extras.accounts[id].is_some() || entry.boost != ABSENT && !is_shadow;
+            let is_served = extras.accounts[id].is_some();
+            assert_eq!(extras.served >> at & 1 == 1, is_served, "the server of vCPU {id}");
+            let lasts = is_served || entry.boost != ABSENT && !is_shadow;
             assert_eq!(extras.lasting >> at & 1 == 1, lasts, "what lasts of vCPU {id}");
             assert!(is_special || !lasts, "the guard does not know of vCPU {id}");
         }

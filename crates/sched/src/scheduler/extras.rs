@@ -28,6 +28,8 @@ pub(super) struct Extras {
     pub(super) raised: u64,
     /// With an extra that lasts: a server, or boosts.
     pub(super) lasting: u64,
+    /// With a server.
+    pub(super) served: u64,
     /// Sections of the vCPU that runs.
     pub(super) lane: Lane,
     /// By vCPU: its server, if it has one.
@@ -47,6 +49,7 @@ impl Extras {
             spent: 0,
             raised: 0,
             lasting: 0,
+            served: 0,
             lane: Lane::SHUT,
             accounts: [None; MAX_VCPUS],
             sections: [0; MAX_VCPUS],
@@ -55,7 +58,7 @@ impl Extras {
     }
 
     /// The sets that move with the entries.
-    pub(super) fn sets(&mut self) -> [&mut u64; 10] {
+    pub(super) fn sets(&mut self) -> [&mut u64; 11] {
         [
             &mut self.pending,
             &mut self.idling,
@@ -64,6 +67,7 @@ impl Extras {
             &mut self.spent,
             &mut self.raised,
             &mut self.lasting,
+            &mut self.served,
             &mut self.boosts.shadows,
             &mut self.boosts.boosted,
             &mut self.boosts.rising,
@@ -144,12 +148,12 @@ impl Scheduler {
     /// Returns the positions that could change the latest decision if they became ready.
     pub(super) fn reach_of_running(&self) -> u64 {
         let reach = self.plain_reach();
-        if self.has_boosts() { self.with_rising(reach) } else { reach }
+        if self.has_boosts() { self.rises(reach).0 } else { reach }
     }
 
     /// Returns the same where no vCPU may be boosted.
     #[inline(always)]
-    fn plain_reach(&self) -> u64 {
+    pub(super) fn plain_reach(&self) -> u64 {
         if self.running == ABSENT {
             return self.all();
         }
@@ -207,9 +211,11 @@ impl Scheduler {
     pub(super) fn wake_special(&mut self, at: usize) -> Woken {
         notes::needs::<{ each::EXTRA }>();
         let had_work = self.has_work_special(at);
-        self.extras.idling &= !(1 << at);
-        self.extras.pending |= 1 << at;
-        self.place(at);
+        if !had_work {
+            self.extras.idling &= !(1 << at);
+            self.extras.pending |= 1 << at;
+            self.place(at);
+        }
         let rises = !self.extras.boosts.are_none() && self.begins_to_rise(at);
         match (had_work, rises) {
             (false, _) => Woken::Decide,

@@ -53,7 +53,9 @@ mod turns;
 mod vocabulary;
 
 pub use boosts::{Boost, MAX_BOOSTS};
-pub use vocabulary::{Compact, Decision, Params, Priority, Refusal, Removed, State, VcpuId, Woken};
+pub use vocabulary::{
+    Compact, Decision, Params, Priority, Raised, Refusal, Removed, State, VcpuId, Woken,
+};
 
 use crate::mailbox::Members;
 use crate::{Duration, Instant, MAX_VCPUS};
@@ -224,7 +226,7 @@ impl Scheduler {
         self.settle();
         let at = self.find(id)?;
         self.running = at as u8;
-        self.reach = self.reach_of_running();
+        self.reach = self.plain_reach();
         if self.special == 0 {
             return None;
         }

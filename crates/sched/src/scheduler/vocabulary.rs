@@ -45,6 +45,17 @@ pub enum Woken {
     Rises,
 }
 
+/// What has come of it that a guest calls a vCPU urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raised {
+    /// Nothing: it may not be boosted, or nothing is left of its limit.
+    Refused,
+    /// It was boosted, and is so for longer. The latest decision stands, until the instant that it named.
+    Longer,
+    /// It is boosted, and the core has to decide again.
+    Decide,
+}
+
 /// What the core should do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
