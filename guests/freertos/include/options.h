@@ -16,6 +16,13 @@ enum wake {
     WAKE_GRANT, /* a mutex of the hypervisor that the other core gives back */
 };
 
+/* How the hypervisor is told when a task above `load` runs. */
+enum boost {
+    BOOST_NONE, /* it is not */
+    BOOST_CALL, /* by a call when that begins, and when it ends */
+    BOOST_LINE, /* in the line of the vCPU; by a call, too, when it ends and another vCPU waits */
+};
+
 struct options {
     uint64_t load_permille; /* load=        share of the core to burn, 0 to 1000 */
     uint64_t period_us;     /* period_us=   of both tasks, a multiple of the tick */
@@ -32,7 +39,7 @@ struct options {
     uint64_t hold_us;       /* hold_us=     how long each round takes */
     uint64_t die_at;        /* die_at=      in this round it resets the machine, 0: never */
     uint64_t trace;         /* trace=       1: task switches go to the report area */
-    uint64_t boost;         /* boost=       1: the hypervisor is told when a task above `load` runs */
+    enum boost boost;       /* boost=       none, call, line */
     char link[NAME_SIZE];   /* link=        besides: controls a motor, and takes orders by that link; "": it does not */
     /* Instead of both, one that measures calls of guests/vmpcp: */
     uint64_t bench;         /* bench=       so often each, 0: no such task */

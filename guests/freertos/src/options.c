@@ -78,25 +78,24 @@ static bool read_option(const char **text, const struct known *known)
             return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
             return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
-                                  "jitter 49, participant 3, trace and boost 1");
+                                  "jitter 49, participant 3, trace 1");
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, jitter=, wake=, start_ms=, activations=, mutex=, task=, "
                           "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=, boost=, link=");
 }
 
-/* What `wake=` may name, in the order of enum wake. */
-static const char *const wakes[] = { "timer", "sgi", "rtc", "grant" };
+/* What `wake=` may name, in the order of enum wake; and `boost=`, in that of enum boost. Each ends with none. */
+static const char *const wakes[] = { "timer", "sgi", "rtc", "grant", NULL };
+static const char *const boosts[] = { "none", "call", "line", NULL };
 
-/* Finds a name; false if it is none of them. "" is the first. */
-static bool read_wake(const char *name, enum wake *wake)
+/* Returns the number of a name; -1 if it is none of them. "" is the first. */
+static int number_of(const char *name, const char *const *names)
 {
-    for (unsigned i = 0; i < sizeof wakes / sizeof *wakes; i++) {
-        *wake = (enum wake)i;
-        if (name[0] == '\0' || (strlen(name) == strlen(wakes[i]) && begins_with(name, wakes[i])))
-            return true;
-    }
-    return false;
+    for (int i = 0; names[i] != NULL; i++)
+        if (name[0] == '\0' || (strlen(name) == strlen(names[i]) && begins_with(name, names[i])))
+            return i;
+    return -1;
 }
 
 /* With a pacer there are no ticks. */
@@ -114,7 +113,8 @@ static bool check_wake(const struct options *options)
 
 bool options_parse(const char *text, struct options *options)
 {
-    char wake[NAME_SIZE] = "";
+    char wake[NAME_SIZE] = "", boost[NAME_SIZE] = "";
+    int number;
     const struct known known[] = {
         { "load=", &options->load_permille, 1000, NULL },
         { "period_us=", &options->period_us, 1000000000, NULL },
@@ -133,7 +133,7 @@ bool options_parse(const char *text, struct options *options)
         { "bench_stop=", &options->bench_stop, 1000, NULL },
         { "resources=", &options->resources, 1000000, NULL },
         { "trace=", &options->trace, 1, NULL },
-        { "boost=", &options->boost, 1, NULL },
+        { "boost=", NULL, 0, boost },
         { "link=", NULL, 0, options->link },
         { NULL, NULL, 0, NULL },
     };
@@ -147,8 +147,14 @@ bool options_parse(const char *text, struct options *options)
         if (!read_option(&text, known))
             return false;
     }
-    if (!read_wake(wake, &options->wake))
+    number = number_of(boost, boosts);
+    if (number < 0)
+        return complain("boost=", "known are none, call, line");
+    options->boost = (enum boost)number;
+    number = number_of(wake, wakes);
+    if (number < 0)
         return complain("wake=", "known are timer, sgi, rtc, grant");
+    options->wake = (enum wake)number;
     if (options->wake != WAKE_TIMER)
         return check_wake(options);
     if (options->tick_us < LEAST_TICK_US)

@@ -9,7 +9,7 @@ bool switches_open(const struct options *options)
 {
     if (options->trace != 0 && !events_open())
         return false;
-    if (options->boost != 0 && !boosts_open())
+    if (options->boost != BOOST_NONE && !boosts_open(options->boost))
         return false;
     switches_told = events_wanted || boosts_wanted;
     return true;

@@ -165,7 +165,7 @@ static void test_options(void)
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
         "load=1,period_us=1000", "mutex=", "mutex=page", "task=", "participant=4 mutex=a task=b",
         "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
-        "trace=", "trace=2", "boost=2", "jitter=", "jitter=50", "jitter=1 task=a", "tick_us=97",
+        "trace=", "trace=2", "boost=", "boost=1", "boost=lines", "jitter=", "jitter=50", "jitter=1 task=a", "tick_us=97",
         "wake=", "wake=sg load=0", "wake=sgi", "wake=rtc load=0 jitter=1", "wake=grant load=0 task=a",
         "wake=sgi load=0 period_us=99", "wake=timers",
     };
@@ -193,7 +193,8 @@ static void test_options(void)
     EXPECT(options_parse("wake=grant load=0", &options) && options.wake == WAKE_GRANT);
     EXPECT(options_parse("", &options) && options.wake == WAKE_TIMER);
     EXPECT(options.trace == 0 && options_parse("trace=1", &options) && options.trace == 1);
-    EXPECT(options.boost == 0 && options_parse("boost=1", &options) && options.boost == 1);
+    EXPECT(options.boost == BOOST_NONE && options_parse("boost=call", &options) && options.boost == BOOST_CALL);
+    EXPECT(options_parse("boost=line", &options) && options.boost == BOOST_LINE);
     EXPECT(complaints == 0);
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

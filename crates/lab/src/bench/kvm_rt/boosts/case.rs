@@ -59,18 +59,16 @@ impl Control {
         }
     }
 
-    /// Returns what is measured beside a program. FreeRTOS has no line. The paper has the six programs with and
+    /// Returns what is measured beside a program. The paper has the six programs with and
     /// without its co-scheduling only.
     const fn tunings(self, program: Program) -> &'static [Tuning] {
-        use Tuning::{Above, Alone, Calls, Equal, Interrupts, Line, Pinned};
+        use Tuning::{Above, Alone, Calls, Equal, Line, Pinned};
         match (self, program) {
             (Self::Linux, Program::Idle) => &[],
             (Self::Linux, Program::Compute | Program::Hackbench) => &Tuning::ALL,
             (Self::Linux, _) => &[Alone, Above, Calls, Line],
             (Self::Freertos, Program::Idle) => &[Equal, Above, Pinned],
-            (Self::Freertos, Program::Compute | Program::Hackbench | Program::Disk) => {
-                &[Alone, Equal, Above, Pinned, Calls, Interrupts]
-            }
+            (Self::Freertos, Program::Compute | Program::Hackbench | Program::Disk) => &Tuning::ALL,
             (Self::Freertos, _) => &[],
         }
     }

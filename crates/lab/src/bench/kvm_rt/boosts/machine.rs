@@ -45,20 +45,25 @@ pub fn description(case: &Case, root: &Path) -> String {
     pair::description(&control, &case.program.guest(&images, second, Some(BEGIN)))
 }
 
+/// Returns how the guest says what it runs, as both guests call that; none: it does not.
+const fn said(tuning: Tuning) -> Option<&'static str> {
+    match tuning {
+        Tuning::Calls => Some("call"),
+        Tuning::Line => Some("line"),
+        _ => None,
+    }
+}
+
 fn told_control(case: &Case) -> String {
     if case.control == Control::Freertos {
         let load = if case.tuning == Tuning::Alone { 0 } else { BURNS };
-        let boost = u32::from(case.tuning == Tuning::Calls);
+        let boost = said(case.tuning).unwrap_or("none");
         return format!(
             "load={load} period_us={PERIOD_US} tick_us={PERIOD_US} start_ms={START_MS} boost={boost}"
         );
     }
     let work = if case.tuning == Tuning::Alone { "" } else { " cassata.compute" };
-    let says = match case.tuning {
-        Tuning::Calls => " cassata.boost=call",
-        Tuning::Line => " cassata.boost=line",
-        _ => "",
-    };
+    let says = said(case.tuning).map_or_else(String::new, |how| format!(" cassata.boost={how}"));
     let realtime =
         format!("cassata.run=realtime cassata.wakes={WAKES} cassata.begin={CONTROL_BEGIN}");
     command_line(INIT, &format!("{realtime} cassata.stay{work}{says}"))
