@@ -5,6 +5,7 @@ use super::lines::{self, Line};
 use super::visits::Visits;
 use crate::looks::Exception;
 use crate::observe::Distribution;
+use crate::quantity::real;
 
 /// How often each event is counted.
 pub const EVENTS: u64 = super::case::DESCRIBED;
@@ -20,8 +21,9 @@ pub struct Kind {
     exception: Exception,
     /// The core where it is; any, if not said.
     pcpu: Option<usize>,
-    /// Visits that are made each time; the dearest of them is judged.
-    pub each_time: u64,
+    /// Visits that are made each time; the dearest of them is judged. None: as many as the phases of both
+    /// cores have it, and they are judged together.
+    pub each_time: Option<u64>,
     /// Records of such a visit, where they are asked for ([`super::records`]); 0: what they cost is not
     /// told, as a visit that is longer shares its work otherwise with the next one.
     pub records: u32,
@@ -39,7 +41,7 @@ pub const KINDS: [Kind; 14] = [
         key: "timer_interrupt",
         exception: Exception::Irq,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 2,
         line: lines::TIMER,
         figure: Some("interrupt: virtual timer"),
@@ -50,7 +52,7 @@ pub const KINDS: [Kind; 14] = [
         key: "null_call",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 1,
         line: lines::NULL_CALL,
         figure: Some("synchronous: null call"),
@@ -61,7 +63,7 @@ pub const KINDS: [Kind; 14] = [
         key: "switch_at_wake",
         exception: Exception::Irq,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 5,
         line: lines::WAKE,
         figure: None,
@@ -72,7 +74,7 @@ pub const KINDS: [Kind; 14] = [
         key: "switch_at_sleep",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 4,
         line: lines::SLEEP,
         figure: None,
@@ -83,7 +85,7 @@ pub const KINDS: [Kind; 14] = [
         key: "gcs_call",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 2,
+        each_time: Some(2),
         records: 2,
         line: lines::GCS,
         figure: Some("synchronous: critical section call"),
@@ -94,7 +96,7 @@ pub const KINDS: [Kind; 14] = [
         key: "mutex_call",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 2,
+        each_time: Some(2),
         records: 3,
         line: lines::MUTEX,
         figure: None,
@@ -105,7 +107,7 @@ pub const KINDS: [Kind; 14] = [
         key: "replenishment",
         exception: Exception::Irq,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 2,
         line: lines::REPLENISHMENT,
         figure: None,
@@ -116,7 +118,7 @@ pub const KINDS: [Kind; 14] = [
         key: "doorbell",
         exception: Exception::Irq,
         pcpu: Some(1),
-        each_time: 1,
+        each_time: Some(1),
         records: 2,
         line: lines::DOORBELL,
         figure: None,
@@ -127,7 +129,7 @@ pub const KINDS: [Kind; 14] = [
         key: "pass_on",
         exception: Exception::Synchronous,
         pcpu: Some(0),
-        each_time: 2,
+        each_time: Some(2),
         records: 4,
         line: lines::PASS_ON,
         figure: None,
@@ -138,7 +140,7 @@ pub const KINDS: [Kind; 14] = [
         key: "grant",
         exception: Exception::Irq,
         pcpu: Some(1),
-        each_time: 1,
+        each_time: Some(1),
         records: 7,
         line: lines::GRANT,
         figure: None,
@@ -149,7 +151,7 @@ pub const KINDS: [Kind; 14] = [
         key: "gic_read",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 1,
         line: lines::GIC_READ,
         figure: None,
@@ -160,7 +162,7 @@ pub const KINDS: [Kind; 14] = [
         key: "gic_write",
         exception: Exception::Synchronous,
         pcpu: None,
-        each_time: 2,
+        each_time: Some(2),
         records: 1,
         line: lines::GIC_WRITE,
         figure: None,
@@ -171,7 +173,7 @@ pub const KINDS: [Kind; 14] = [
         key: "device_interrupt",
         exception: Exception::Irq,
         pcpu: None,
-        each_time: 1,
+        each_time: Some(1),
         records: 2,
         line: lines::DEVICE,
         figure: None,
@@ -181,13 +183,13 @@ pub const KINDS: [Kind; 14] = [
 
 /// The interrupts by which the core that drives the UART learns of 32 bytes that a vCPU of another core
 /// has written in a row, and sends them.
-pub const CONSOLE_BURST: Kind = Kind {
+const CONSOLE_BURST: Kind = Kind {
     system: CONSOLE,
-    name: "burst of 32 bytes of a console, the longer one of two visits",
+    name: "burst of 32 bytes of a console, its visits together",
     key: "console_burst",
     exception: Exception::Irq,
     pcpu: Some(0),
-    each_time: 2,
+    each_time: None,
     records: 0,
     line: lines::CONSOLE,
     figure: None,
@@ -202,7 +204,12 @@ const LONG_TURN_NS: u64 = 100_000;
 impl Kind {
     /// Returns the median of the dearest of the visits that are made each time.
     pub fn median(&self, visits: &Distribution) -> Option<u32> {
-        visits.percentile(1_000 - 500 / self.each_time)
+        visits.percentile(1_000 - 500 / self.judged())
+    }
+
+    /// Returns how many are judged each time.
+    pub fn judged(&self) -> u64 {
+        self.each_time.unwrap_or(1)
     }
 }
 
@@ -245,7 +252,8 @@ fn boot(system: &str, events: u64, build: Build) -> Case {
     Case::Probe(Trial { system, label, edits, quantum_ns, events })
 }
 
-/// Returns the instructions of so many visits of this kind; none if a boot is missing.
+/// Returns the instructions of so many visits of this kind; none if a boot is missing. Where those of an event are
+/// judged together, each is the mean of all.
 pub fn visits(kind: &Kind, seen: &[Seen], events: u64, build: Build) -> Distribution {
     let by = |events| {
         let seen = super::of(seen, &boot(kind.system, events, build))?;
@@ -256,5 +264,30 @@ pub fn visits(kind: &Kind, seen: &[Seen], events: u64, build: Build) -> Distribu
         })
     };
     let both = by(events).zip(by(2 * events));
-    both.map(|(once, twice)| twice.beyond(&once)).unwrap_or_default()
+    let all = both.map(|(once, twice)| twice.beyond(&once)).unwrap_or_default();
+    if kind.each_time.is_some() { all } else { together(&all, events) }
+}
+
+/// Returns what the visits of one event take together, on average, as often as there were events.
+fn together(visits: &Distribution, events: u64) -> Distribution {
+    let mut all = Distribution::default();
+    if let Some(mean) = visits.mean() {
+        all.record_many((mean * real(visits.count()) / real(events)).round() as u32, events);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_of_an_event_are_added() {
+        let mut visits = Distribution::default();
+        visits.record_many(848, 20);
+        visits.record_many(3_225, 10);
+        let all = together(&visits, 10);
+        assert_eq!((all.count(), all.min(), all.max()), (10, Some(4_921), Some(4_921)));
+        assert_eq!(together(&Distribution::default(), 10).count(), 0, "nothing was measured");
+    }
 }

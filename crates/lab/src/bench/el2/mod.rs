@@ -240,7 +240,7 @@ impl El2 {
             outcome.check(Check::new(&name, median, "instructions", Goal::AtMost(goal)));
             // Else something that happens as often was counted with it.
             let (name, events) =
-                (format!("{}, visits counted", kind.name), real(kind.each_time * EVENTS));
+                (format!("{}, visits counted", kind.name), real(kind.judged() * EVENTS));
             let few = Goal::Between(events, events * 1.01);
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
             if let Some(figure) = kind.figure {
@@ -375,7 +375,7 @@ mod tests {
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
             longest: bounds().map(|figure| (figure.into(), 1_000)).collect(),
-            kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
+            kinds: KINDS.iter().map(|&kind| (kind, seen(kind.judged()))).collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),

@@ -2,9 +2,9 @@
 //! recorded, and a mutex is granted in the time that is the goal.
 
 use super::case::{self, Case, Seen};
-use super::events::{self, Build, CONSOLE_BURST, KINDS};
+use super::events::{self, Build, KINDS};
 use super::grant::{self, Grant};
-use super::lines::{CONSOLE_FIRST, DEPARTURE, Line};
+use super::lines::{DEPARTURE, Line};
 use super::longest;
 use super::migration;
 use super::records::Recorded;
@@ -48,9 +48,6 @@ fn count(bench: &Bench) -> Result<()> {
         let median = kind.median(&events::visits(kind, &seen, EVENTS, Build::Plain)).map(f64::from);
         outcome.check(check(kind.name, median, kind.line));
     }
-    let first = events::visits(&CONSOLE_BURST, &seen, EVENTS, Build::Plain).min().map(f64::from);
-    let most = Goal::AtMost(f64::from(CONSOLE_FIRST + SLACK));
-    outcome.check(Check::new("first visit of a burst", first, "instructions", most));
     let departure = migration::departure(&seen, EVENTS);
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
     Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
