@@ -24,8 +24,8 @@ pub struct Line {
     /// Written by the guest: what it runs, as X2 of [`crate::service::BOOST`] and from bit 8 on X3; 0:
     /// nothing urgent. EL2 reads it when it decides which vCPU has the core.
     pub task: AtomicU32,
-    /// Written by EL2: 1 while the vCPU is boosted and another one waits for its core. A guest that has
-    /// cleared `task` calls [`crate::service::DEBOOST`] then.
+    /// Written by EL2: 1 while the vCPU is boosted and others share its core. A guest that has cleared
+    /// `task` calls [`crate::service::DEBOOST`] then.
     pub awaited: AtomicU32,
     reserved: [u32; 10],
 }

@@ -44,7 +44,7 @@ pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
 pub use recall::Recalls;
 pub use scheduler::{
-    Boost, Compact, Decision, MAX_BOOSTS, Params, Priority, Raised, Refusal, Removed, Scheduler,
+    Boost, Compact, Decision, MAX_BOOSTS, Params, Priority, Refusal, Removed, Reported, Scheduler,
     State, VcpuId, Woken,
 };
 pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};

@@ -20,7 +20,7 @@ enum wake {
 enum boost {
     BOOST_NONE, /* it is not */
     BOOST_CALL, /* by a call when that begins, and when it ends */
-    BOOST_LINE, /* in the line of the vCPU; by a call, too, when it ends and another vCPU waits */
+    BOOST_LINE, /* in the line of the vCPU; by a call, too, when it ends and others share the core */
 };
 
 struct options {

@@ -14,6 +14,7 @@
 #define GICC_BASE          0x08010000 /* on a board with a GICv2 */
 #define RTC_BASE           0x09010000 /* if it is passed through; on the board too */
 #define STOLEN_BASE        0x0b000000
+#define LINES_BASE         0x0b100000 /* of preemption */
 #define REPORT_BASE        0x0c000000
 #define REPORT_MAX_SIZE    0x04000000
 #define SHARED_BASE        0x10000000

@@ -18,11 +18,12 @@
 struct line {
     uint32_t desire_no_preempt, cancelled, grace_ns, overcommitted, task, awaited, reserved[10];
 };
+_Static_assert(sizeof(struct line) == 64, "a line");
 
 bool boosts_wanted;
 
 static bool said;
-/* None: it says it by calls. */
+/* NULL: it says it by calls. */
 static volatile struct line *line;
 
 bool boosts_open(enum boost by)

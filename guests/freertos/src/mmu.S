@@ -2,8 +2,8 @@
  * accesses are allowed. It is finished at link time: nothing writes it, so no
  * cache maintenance is needed before the MMU is switched on.
  *
- *      0 .. 1 GiB    devices, but for what is memory: the stolen-time page, the report
- *                    area, and what VMs share, by links too
+ *      0 .. 1 GiB    devices, but for what is memory: the stolen-time page, the lines of preemption,
+ *                    the report area, and what VMs share, by links too
  *      1 .. 2 GiB    RAM
  *
  * 4 KiB granule, 39-bit addresses (the walk starts at level 1).
@@ -60,7 +60,9 @@ level1:
 level2:
     .set    block, 0
     .rept   512
-    .if     block == STOLEN_BASE || (block >= REPORT_BASE && block < REPORT_BASE + REPORT_MAX_SIZE)
+    .if     block == STOLEN_BASE || (block <= LINES_BASE && LINES_BASE < block + 0x200000)
+    .quad   block | RAM | NO_EXECUTE
+    .elseif block >= REPORT_BASE && block < REPORT_BASE + REPORT_MAX_SIZE
     .quad   block | RAM | NO_EXECUTE
     .elseif block >= SHARED_BASE && block < SHARED_BASE + SHARED_MAX_SIZE
     .quad   block | RAM | NO_EXECUTE

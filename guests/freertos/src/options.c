@@ -85,7 +85,7 @@ static bool read_option(const char **text, const struct known *known)
                           "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=, boost=, link=");
 }
 
-/* What `wake=` may name, in the order of enum wake; and `boost=`, in that of enum boost. Each ends with none. */
+/* What `wake=` may name, in the order of enum wake; and `boost=`, in that of enum boost. Each ends with NULL. */
 static const char *const wakes[] = { "timer", "sgi", "rtc", "grant", NULL };
 static const char *const boosts[] = { "none", "call", "line", NULL };
 

@@ -195,6 +195,7 @@ static void test_options(void)
     EXPECT(options.trace == 0 && options_parse("trace=1", &options) && options.trace == 1);
     EXPECT(options.boost == BOOST_NONE && options_parse("boost=call", &options) && options.boost == BOOST_CALL);
     EXPECT(options_parse("boost=line", &options) && options.boost == BOOST_LINE);
+    EXPECT(options_parse("boost=none", &options) && options.boost == BOOST_NONE);
     EXPECT(complaints == 0);
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

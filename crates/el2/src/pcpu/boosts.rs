@@ -10,7 +10,7 @@ use crate::bug::bug;
 use abi::service::{BUSY, INVALID_PARAMETER, NOT_ALLOWED, NOT_SUPPORTED, boost};
 use core::sync::atomic::Ordering;
 use notes::each;
-use sched::{Compact, Instant, Member, Raised, VcpuId};
+use sched::{Compact, Instant, Member, Reported, VcpuId};
 
 /// The priorities of Linux's real-time processes.
 const PRIORITIES: core::ops::RangeInclusive<u64> = 1..=99;
@@ -48,24 +48,24 @@ impl Pcpu {
         } else if !self.roster.owns(id) {
             NOT_ALLOWED
         } else {
-            let raised = self.follow_report(id, report, timer::now());
-            self.need_resched |= raised == Raised::Decide;
-            if raised == Raised::Refused { BUSY } else { 0 }
+            let reported = self.follow_report(id, report, timer::now());
+            self.need_resched |= reported == Reported::Decide;
+            if reported == Reported::Refused { BUSY } else { 0 }
         }
     }
 
     /// Boosts a vCPU or ends its boost, as its guest says.
-    fn follow_report(&mut self, id: VcpuId, report: Report, now: Instant) -> Raised {
+    fn follow_report(&mut self, id: VcpuId, report: Report, now: Instant) -> Reported {
         notes::needs::<{ each::BOOST }>();
-        let raised = match report {
+        let reported = match report {
             Some(_) => self.scheduler.boost(id, now),
-            None if self.scheduler.end_boost(id) => Raised::Decide,
-            None => Raised::Longer,
+            None if self.scheduler.end_boost(id) => Reported::Decide,
+            None => Reported::Stands,
         };
         if let Some(vcpu) = self.roster.get(id) {
-            vcpu.account().count_report(report.unwrap_or(0), raised == Raised::Refused);
+            vcpu.account().count_report(report.unwrap_or(0), reported == Reported::Refused);
         }
-        raised
+        reported
     }
 
     /// Ends a vCPU's boost: it is switched off.
@@ -111,8 +111,8 @@ impl Pcpu {
         }
     }
 
-    /// Says in the line of a vCPU that has the core whether another one waits for it: then the guest
-    /// has to say at once that what it runs is not urgent any more.
+    /// Says in the line of a vCPU that has the core whether others may wait for it: then the guest has to
+    /// say at once that what it runs is not urgent any more.
     fn say_awaited(&mut self, decision: &Compact) {
         let Some(id) = decision.owner() else { return };
         let Some(line) = self.roster.get(id).and_then(|vcpu| vcpu.config().line()) else { return };

@@ -14,7 +14,7 @@
 //! with the first boost after the period before has ended. So a vCPU runs at its higher priority for
 //! at most two budgets in any time as long as a period, and one in the long run.
 
-use super::{ABSENT, Compact, Entry, POSITION, Priority, Raised, Refusal, Scheduler, VcpuId};
+use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Reported, Scheduler, VcpuId};
 use crate::mailbox::Members;
 use crate::{Duration, Instant};
 use notes::{Bounded, each};
@@ -57,7 +57,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns true if an interrupt boosts it, or lets it be boosted for longer.
+    /// Returns true if an interrupt boosts it, or lets it be boosted for longer. What is left is as of the latest
+    /// charge: near the end of a limit an interrupt may come to nothing that would have begun a new period.
     fn rises(&self) -> bool {
         self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window)
     }
@@ -157,21 +158,23 @@ impl Scheduler {
     }
 
     /// Boosts a vCPU, as its guest says, for as long as its limit allows.
-    pub fn boost(&mut self, id: VcpuId, now: Instant) -> Raised {
-        if self.lengthen_boost(id, now) {
-            return Raised::Longer;
+    pub fn boost(&mut self, id: VcpuId, now: Instant) -> Reported {
+        let Some(at) = self.find(id) else { return Reported::Refused };
+        if self.lengthen_boost(at, now) {
+            return Reported::Stands;
         }
         // What it has run until now is not of this boost.
         self.charge_running_with_extras(now);
-        let begins = self.begin_boost(id, false, now);
+        if !self.begin_boost(at, false, now) {
+            return Reported::Refused;
+        }
         self.reach = self.reach_of_running();
-        if begins { Raised::Decide } else { Raised::Refused }
+        Reported::Decide
     }
 
     /// Lets a boost, which an interrupt may have begun, last for as long as its limit allows. Returns false if
     /// there is none, or there may be more to it: its limit is spent, or begins anew.
-    fn lengthen_boost(&mut self, id: VcpuId, now: Instant) -> bool {
-        let Some(at) = self.find(id) else { return false };
+    fn lengthen_boost(&mut self, at: usize, now: Instant) -> bool {
         // Not charged yet, and charged to both what is left of the limit and of the boost.
         let taken =
             if usize::from(self.running) == at { now.since(self.charged) } else { Duration(0) };
@@ -222,7 +225,7 @@ impl Scheduler {
         // It may sleep again.
         let rising = core::mem::take(&mut self.extras.boosts.rising) & has_work;
         for at in Members::of(rising).one_for::<{ each::BOOST }, MAX_BOOSTS>() {
-            self.begin_boost_at(at & POSITION, true, now);
+            self.begin_boost(at & POSITION, true, now);
         }
     }
 
@@ -242,14 +245,15 @@ impl Scheduler {
         }
     }
 
-    /// Adds to the positions that could change the decision those whose vCPUs an interrupt would boost to
-    /// one of them. Returns them, and when the first timer fires that does so.
+    /// Adds to the given positions, which could change the decision, those whose vCPUs an interrupt would boost
+    /// to one of them, and takes out those at which no vCPU is. Returns them, and when the first timer fires that
+    /// does so.
     #[inline(never)]
-    pub(super) fn rises(&self, mut reach: u64) -> (u64, Instant) {
+    pub(super) fn with_rises(&self, given: u64) -> (u64, Instant) {
         notes::needs::<{ each::BOOST }>();
-        let (mut first, all) = (Instant::NEVER, reach);
+        let (mut first, mut reach) = (Instant::NEVER, given);
         for state in self.extras.boosts.used().one_for::<{ each::BOOST }, MAX_BOOSTS>().flatten() {
-            if state.is.window.is_none() || all >> state.high & 1 == 0 {
+            if state.is.window.is_none() || given >> state.high & 1 == 0 {
                 continue;
             }
             reach |= 1 << state.base;
@@ -263,12 +267,8 @@ impl Scheduler {
 
     /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt that
     /// [counts](State::rises), for its window from now on. Returns true if the core has to decide again.
-    pub(super) fn begin_boost(&mut self, id: VcpuId, interrupt: bool, now: Instant) -> bool {
-        self.find(id).is_some_and(|at| self.begin_boost_at(at, interrupt, now))
-    }
-
     #[inline(never)]
-    fn begin_boost_at(&mut self, at: usize, interrupt: bool, now: Instant) -> bool {
+    pub(super) fn begin_boost(&mut self, at: usize, interrupt: bool, now: Instant) -> bool {
         notes::needs::<{ each::BOOST }>();
         let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
         boosts.rising &= !(1 << at);
@@ -304,11 +304,13 @@ impl Scheduler {
     }
 
     /// Returns true if the latest decision, which is for a vCPU, is for one that is boosted while others
-    /// are ready.
+    /// are here: ready, or asleep. The core does not decide when one wakes that is not above it, and does not look
+    /// at the timers of such.
     #[must_use]
     pub fn boost_is_awaited(&self) -> bool {
         let bit = 1 << (self.running & POSITION as u8);
-        self.extras.boosts.boosted & bit != 0 && self.ready & !bit != 0
+        let elsewhere = self.away | self.extras.away | self.extras.boosts.shadows;
+        self.extras.boosts.boosted & bit != 0 && self.all() & !(bit | elsewhere) != 0
     }
 
     /// Returns true if a vCPU of this core is boosted.
@@ -362,7 +364,7 @@ impl Scheduler {
     /// instant, `until`, and the end of the running vCPU's boost.
     #[inline(always)]
     pub(super) fn first_of_boosts(&mut self, until: Instant, now: Instant) -> Instant {
-        let (reach, rise) = self.rises(self.reach);
+        let (reach, rise) = self.with_rises(self.reach);
         self.reach = reach;
         let first = until.min(rise);
         if self.running != ABSENT && self.extras.boosts.boosted >> self.running & 1 == 1 {
@@ -387,7 +389,7 @@ impl Scheduler {
         }
     }
 
-    /// Moves a vCPU to its other entry. What could change the decision is for who asks to say.
+    /// Moves a vCPU to its other entry. The caller brings `reach` up to date, or decides.
     fn change_position(&mut self, from: usize, to: usize) {
         self.give_up_turn(from);
         let (from_bit, to_bit) = (1_u64 << from, 1_u64 << to);

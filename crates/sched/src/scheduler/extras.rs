@@ -28,7 +28,7 @@ pub(super) struct Extras {
     pub(super) raised: u64,
     /// With an extra that lasts: a server, or boosts.
     pub(super) lasting: u64,
-    /// With a server.
+    /// Those of them with a server.
     pub(super) served: u64,
     /// Sections of the vCPU that runs.
     pub(super) lane: Lane,
@@ -148,7 +148,7 @@ impl Scheduler {
     /// Returns the positions that could change the latest decision if they became ready.
     pub(super) fn reach_of_running(&self) -> u64 {
         let reach = self.plain_reach();
-        if self.has_boosts() { self.rises(reach).0 } else { reach }
+        if self.has_boosts() { self.with_rises(reach).0 } else { reach }
     }
 
     /// Returns the same where no vCPU may be boosted.

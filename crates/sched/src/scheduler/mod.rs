@@ -54,7 +54,7 @@ mod vocabulary;
 
 pub use boosts::{Boost, MAX_BOOSTS};
 pub use vocabulary::{
-    Compact, Decision, Params, Priority, Raised, Refusal, Removed, State, VcpuId, Woken,
+    Compact, Decision, Params, Priority, Refusal, Removed, Reported, State, VcpuId, Woken,
 };
 
 use crate::mailbox::Members;

@@ -45,14 +45,14 @@ pub enum Woken {
     Rises,
 }
 
-/// What has come of it that a guest calls a vCPU urgent.
+/// What has come of what a guest says of how urgent it is what a vCPU runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Raised {
-    /// Nothing: it may not be boosted, or nothing is left of its limit.
+pub enum Reported {
+    /// Nothing: the vCPU may not be boosted, or nothing is left of its limit.
     Refused,
-    /// It was boosted, and is so for longer. The latest decision stands, until the instant that it named.
-    Longer,
-    /// It is boosted, and the core has to decide again.
+    /// The latest decision stands, until the instant that it named: the vCPU is boosted for longer, or was not.
+    Stands,
+    /// The core has to decide again.
     Decide,
 }
 

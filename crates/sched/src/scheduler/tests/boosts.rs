@@ -20,7 +20,7 @@ fn three(boost: Boost) -> Scheduler {
 fn a_boosted_vcpu_runs_before_those_between_its_two_priorities() {
     let mut core = three(boost(5, Duration::MAX, 100, None));
     assert_eq!(run(&mut core, 0), Some(2));
-    assert_eq!(core.boost(RISES, Instant(1)), Raised::Decide);
+    assert_eq!(core.boost(RISES, Instant(1)), Reported::Decide);
     assert!(core.is_boosted(RISES));
     assert_eq!(core.decide(Instant(1)).until, None, "nothing ends it");
     assert_eq!(run(&mut core, 1), Some(0));
@@ -33,15 +33,15 @@ fn a_boosted_vcpu_runs_before_those_between_its_two_priorities() {
 #[test]
 fn a_guest_that_lies_gets_its_budget_in_each_period_and_no_more() {
     let mut core = three(boost(5, Duration(4), 20, None));
-    assert_eq!(core.boost(RISES, Instant(10)), Raised::Decide);
+    assert_eq!(core.boost(RISES, Instant(10)), Reported::Decide);
     assert_eq!(core.decide(Instant(10)).until, Some(Instant(14)));
     assert_eq!(run(&mut core, 14), Some(2), "it is spent");
     assert!(!core.is_boosted(RISES));
     for now in 15..30 {
-        assert_eq!(core.boost(RISES, Instant(now)), Raised::Refused, "at {now}");
+        assert_eq!(core.boost(RISES, Instant(now)), Reported::Refused, "at {now}");
         assert_eq!(run(&mut core, now), Some(2));
     }
-    assert_eq!(core.boost(RISES, Instant(30)), Raised::Decide, "a new period");
+    assert_eq!(core.boost(RISES, Instant(30)), Reported::Decide, "a new period");
     assert_eq!(core.decide(Instant(30)).until, Some(Instant(34)));
 }
 
@@ -58,7 +58,7 @@ fn a_boost_by_an_interrupt_lasts_for_its_window() {
     assert_eq!(core.decide(Instant(4)).until, Some(Instant(6)));
     assert_eq!(
         core.boost(RISES, Instant(5)),
-        Raised::Longer,
+        Reported::Stands,
         "now its guest says that it is urgent"
     );
     assert_eq!(core.decide(Instant(5)).until, Some(Instant(11)), "9 less 2 and 1");
@@ -70,11 +70,11 @@ fn a_boost_that_is_lengthened_has_what_is_left_of_its_limit_and_no_more() {
     core.wake(RISES);
     assert_eq!(core.decide(Instant(1)).until, Some(Instant(4)));
     // Nothing was charged since the decision.
-    assert_eq!(core.boost(RISES, Instant(3)), Raised::Longer);
+    assert_eq!(core.boost(RISES, Instant(3)), Reported::Stands);
     let decision = core.decide(Instant(4));
     assert_eq!((decision.run, decision.until), (Some(RISES), Some(Instant(10))), "9 from 1 on");
     // It is spent, but the core has not looked yet.
-    assert_eq!(core.boost(RISES, Instant(10)), Raised::Refused);
+    assert_eq!(core.boost(RISES, Instant(10)), Reported::Refused);
     assert_eq!(run(&mut core, 10), Some(2));
     core.check();
 }
@@ -86,9 +86,24 @@ fn a_boost_that_is_lengthened_in_a_new_period_has_a_new_limit() {
     assert_eq!(core.decide(Instant(1)).until, Some(Instant(4)));
     assert_eq!(core.wake(RISES), Woken::Rises);
     assert_eq!(core.decide(Instant(3)).until, Some(Instant(6)));
-    assert_eq!(core.boost(RISES, Instant(5)), Raised::Decide);
+    assert_eq!(core.boost(RISES, Instant(5)), Reported::Decide);
     assert_eq!(core.decide(Instant(5)).until, Some(Instant(14)));
     core.check();
+}
+
+#[test]
+fn who_is_boosted_is_awaited_by_all_that_are_here() {
+    let mut core = three(boost(5, Duration::MAX, 100, None));
+    assert_eq!(run(&mut core, 0), Some(2));
+    assert!(!core.boost_is_awaited(), "it is not boosted");
+    core.boost(RISES, Instant(1));
+    assert_eq!(run(&mut core, 1), Some(0));
+    assert!(core.boost_is_awaited());
+    // One that sleeps may wake while the core does not look.
+    core.sleep(VcpuId(1));
+    core.sleep(VcpuId(2));
+    assert_eq!(run(&mut core, 2), Some(0));
+    assert!(core.boost_is_awaited());
 }
 
 #[test]
@@ -113,7 +128,7 @@ fn each_interrupt_has_its_window() {
 #[test]
 fn an_interrupt_that_waits_when_a_boost_ends_begins_another_one() {
     let mut core = three(boost(5, Duration::MAX, 100, Some(3)));
-    assert_eq!(core.boost(RISES, Instant(0)), Raised::Decide);
+    assert_eq!(core.boost(RISES, Instant(0)), Reported::Decide);
     assert_eq!(run(&mut core, 0), Some(0));
     assert_eq!(core.wake(RISES), Woken::Nothing, "its guest has said more than that");
     assert!(core.end_boost(RISES));
