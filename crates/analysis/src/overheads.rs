@@ -82,8 +82,8 @@ pub mod instructions {
     /// way, for a vCPU that has no interrupt listed; the long way took 1,047 when each went that way.
     pub const DEVICE_INTERRUPT: u64 = 1_050;
     /// What another duty takes. An access to the distributor took 866 at most, a device's interrupt 725,
-    /// or more by [the long way](DEVICE_INTERRUPT). A burst of 32 bytes of a console takes longest, 5,328 in
-    /// two visits of 1,298 and 4,030, and counts as two duties: they may come together, which the next
+    /// or more by [the long way](DEVICE_INTERRUPT). A burst of 32 bytes of a console takes longest, 5,372 in
+    /// one to three visits, and counts as two duties: they may come together, which the next
     /// 200 us make up for.
     ///
     /// It is also at least the computed bound of a piece of work for each of these, from one look

@@ -23,11 +23,11 @@ pub struct Kind {
     pcpu: Option<usize>,
     /// Visits that are made each time; the dearest of them is judged. None: as many as the phases of both
     /// cores have it, and they are judged together.
-    pub each_time: Option<u64>,
+    each_time: Option<u64>,
     /// Records of such a visit, where they are asked for ([`super::records`]); 0: what they cost is not
     /// told, as a visit that is longer shares its work otherwise with the next one.
     pub records: u32,
-    /// What the median may be.
+    /// What [the typical one](Self::typical) may be.
     pub line: Line,
     /// The figure of the [longest paths](super::longest) that no visit may exceed.
     pub figure: Option<&'static str>,
@@ -195,6 +195,9 @@ const CONSOLE_BURST: Kind = Kind {
     figure: None,
 };
 
+/// Visits that a burst has at most.
+const MOST_OF_BURST: u64 = 3;
+
 /// The system in which a vCPU writes to its console.
 const CONSOLE: &str = "console";
 /// A core's turn there: long enough that all bytes of a burst are written before the core that drives
@@ -202,14 +205,28 @@ const CONSOLE: &str = "console";
 const LONG_TURN_NS: u64 = 100_000;
 
 impl Kind {
-    /// Returns the median of the dearest of the visits that are made each time.
-    pub fn median(&self, visits: &Distribution) -> Option<u32> {
-        visits.percentile(1_000 - 500 / self.judged())
+    /// Returns the median of the dearest of the visits that are made each time; or what those of an event take
+    /// together, on average of so many `events`.
+    pub fn typical(&self, visits: &Distribution, events: u64) -> Option<u32> {
+        match self.each_time {
+            Some(each_time) => visits.percentile(1_000 - 500 / each_time),
+            None => visits
+                .mean()
+                .map(|mean| (mean * real(visits.count()) / real(events)).round() as u32),
+        }
     }
 
-    /// Returns how many are judged each time.
-    pub fn judged(&self) -> u64 {
-        self.each_time.unwrap_or(1)
+    /// Returns what [`Self::typical`] is called.
+    pub const fn typical_name(&self) -> &'static str {
+        if self.each_time.is_some() { "median" } else { "mean" }
+    }
+
+    /// Returns how many visits so many `events` have, at least and at most. More would be of something else.
+    pub fn counted(&self, events: u64) -> [f64; 2] {
+        match self.each_time {
+            Some(each_time) => [1.0, 1.01].map(|times| times * real(each_time * events)),
+            None => [1, MOST_OF_BURST].map(|each_time| real(each_time * events)),
+        }
     }
 }
 
@@ -252,8 +269,7 @@ fn boot(system: &str, events: u64, build: Build) -> Case {
     Case::Probe(Trial { system, label, edits, quantum_ns, events })
 }
 
-/// Returns the instructions of so many visits of this kind; none if a boot is missing. Where those of an event are
-/// judged together, each is the mean of all.
+/// Returns the instructions of so many visits of this kind; none if a boot is missing.
 pub fn visits(kind: &Kind, seen: &[Seen], events: u64, build: Build) -> Distribution {
     let by = |events| {
         let seen = super::of(seen, &boot(kind.system, events, build))?;
@@ -264,17 +280,7 @@ pub fn visits(kind: &Kind, seen: &[Seen], events: u64, build: Build) -> Distribu
         })
     };
     let both = by(events).zip(by(2 * events));
-    let all = both.map(|(once, twice)| twice.beyond(&once)).unwrap_or_default();
-    if kind.each_time.is_some() { all } else { together(&all, events) }
-}
-
-/// Returns what the visits of one event take together, on average, as often as there were events.
-fn together(visits: &Distribution, events: u64) -> Distribution {
-    let mut all = Distribution::default();
-    if let Some(mean) = visits.mean() {
-        all.record_many((mean * real(visits.count()) / real(events)).round() as u32, events);
-    }
-    all
+    both.map(|(once, twice)| twice.beyond(&once)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -282,12 +288,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn visits_of_an_event_are_added() {
+    fn visits_are_judged_together_where_their_number_is_not_known() {
         let mut visits = Distribution::default();
+        assert_eq!(CONSOLE_BURST.typical(&visits, 10), None, "nothing was measured");
         visits.record_many(848, 20);
         visits.record_many(3_225, 10);
-        let all = together(&visits, 10);
-        assert_eq!((all.count(), all.min(), all.max()), (10, Some(4_921), Some(4_921)));
-        assert_eq!(together(&Distribution::default(), 10).count(), 0, "nothing was measured");
+        assert_eq!(CONSOLE_BURST.typical(&visits, 10), Some(4_921));
+        let dearer = Kind { each_time: Some(3), ..CONSOLE_BURST };
+        assert_eq!(dearer.typical(&visits, 10), Some(3_225));
     }
 }

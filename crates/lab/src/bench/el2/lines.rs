@@ -5,9 +5,9 @@ use analysis::overheads::instructions;
 /// What an event may cost, in instructions at EL2.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// Most that the median may have.
+    /// Most that the median may have; for visits that are judged together, the mean of what they take.
     pub goal: u32,
-    /// The median when it was last recorded; [`super::smoke`] says when it is exceeded.
+    /// What it was when it was last recorded; [`super::smoke`] says when it is exceeded.
     pub recorded: u32,
     /// The median before EL2 enforced budgets (commit c375a69), where there was such an event: systems
     /// without them were not to pay.
@@ -50,9 +50,9 @@ pub const GIC_READ: Line = Line { goal: instructions::DUTY as u32, recorded: 278
 pub const GIC_WRITE: Line = Line { goal: instructions::DUTY as u32, recorded: 876, before: None };
 /// A device's interrupt for the vCPU that runs.
 pub const DEVICE: Line = Line { goal: instructions::DUTY as u32, recorded: 722, before: None };
-/// The interrupts by which the core that drives the UART learns of 32 bytes, and sends them. They are one, two or
-/// three, as many bytes as the guest has written by the first: the longest way is recorded. The goal is what
-/// bounds assume of two other duties, as which the burst counts.
+/// The interrupts by which the core that drives the UART learns of 32 bytes, and sends them: one to three, by how many
+/// bytes the guest has written when the first comes. The dearest way is recorded, so what makes another one dearer
+/// by up to 650 is not seen. The goal is what bounds assume of two other duties, as which the burst counts.
 pub const CONSOLE: Line =
     Line { goal: 2 * instructions::DUTY as u32, recorded: 5_372, before: None };
 

@@ -165,7 +165,8 @@ impl El2 {
         answer.outcome.parameter("events", EVENTS);
         let visits = self.visits();
         for (kind, counted) in &self.kinds {
-            let median = kind.median(counted).map_or_else(|| "-".into(), |n| n.to_string());
+            let median =
+                kind.typical(counted, EVENTS).map_or_else(|| "-".into(), |n| n.to_string());
             answer.tile(median, kind.name);
         }
         answer.tile(bytes(self.size.image.next_multiple_of(1 << 10)), "image without guests");
@@ -235,13 +236,14 @@ impl El2 {
 
     fn judge(&self, outcome: &mut Outcome) {
         for (kind, visits) in &self.kinds {
-            let (name, goal) = (format!("{}, median", kind.name), f64::from(kind.line.goal));
-            let median = kind.median(visits).map(f64::from);
-            outcome.check(Check::new(&name, median, "instructions", Goal::AtMost(goal)));
+            let name = format!("{}, {}", kind.name, kind.typical_name());
+            let goal = Goal::AtMost(f64::from(kind.line.goal));
+            let typical = kind.typical(visits, EVENTS).map(f64::from);
+            outcome.check(Check::new(&name, typical, "instructions", goal));
             // Else something that happens as often was counted with it.
-            let (name, events) =
-                (format!("{}, visits counted", kind.name), real(kind.judged() * EVENTS));
-            let few = Goal::Between(events, events * 1.01);
+            let name = format!("{}, visits counted", kind.name);
+            let [least, most] = kind.counted(EVENTS);
+            let few = Goal::Between(least, most);
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
             if let Some(figure) = kind.figure {
                 // Without a bound no visit is short enough.
@@ -280,7 +282,7 @@ impl El2 {
             .column("mode", instructions, |(_, visits)| visits.mode())
             .column("mean", instructions, |(_, visits)| visits.mean())
             .for_programs()
-            .column("median", instructions, |(kind, visits)| kind.median(visits))
+            .column("median", instructions, |(kind, visits)| kind.typical(visits, EVENTS))
             .column("before", instructions, |(kind, _)| kind.line.before)
             .head("before budgets")
             .column("p99.9", instructions, |(_, visits)| visits.percentile(999))
@@ -375,7 +377,10 @@ mod tests {
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
             longest: bounds().map(|figure| (figure.into(), 1_000)).collect(),
-            kinds: KINDS.iter().map(|&kind| (kind, seen(kind.judged()))).collect(),
+            kinds: KINDS
+                .iter()
+                .map(|&kind| (kind, seen(kind.counted(EVENTS)[0] as u64 / EVENTS)))
+                .collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),

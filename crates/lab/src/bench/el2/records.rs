@@ -21,7 +21,7 @@ impl Recorded {
     /// Returns what was measured with so many events, for each kind whose records are counted.
     pub fn all(seen: &[Seen], events: u64) -> Vec<Self> {
         let one = |&kind: &Kind| {
-            let median = |build| kind.median(&events::visits(&kind, seen, events, build));
+            let median = |build| kind.typical(&events::visits(&kind, seen, events, build), events);
             Self { kind, silent: median(Build::Parts), recording: median(Build::Tracing) }
         };
         KINDS.iter().filter(|kind| kind.records > 0).map(one).collect()

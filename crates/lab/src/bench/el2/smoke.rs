@@ -45,8 +45,8 @@ fn count(bench: &Bench) -> Result<()> {
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let mut outcome = Outcome::new("el2-instructions");
     for kind in &KINDS {
-        let median = kind.median(&events::visits(kind, &seen, EVENTS, Build::Plain)).map(f64::from);
-        outcome.check(check(kind.name, median, kind.line));
+        let visits = events::visits(kind, &seen, EVENTS, Build::Plain);
+        outcome.check(check(kind.name, kind.typical(&visits, EVENTS).map(f64::from), kind.line));
     }
     let departure = migration::departure(&seen, EVENTS);
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
