@@ -92,7 +92,7 @@ fn a_boost_that_is_lengthened_in_a_new_period_has_a_new_limit() {
 }
 
 #[test]
-fn who_is_boosted_is_awaited_by_all_that_are_here() {
+fn a_boosted_vcpu_is_awaited_by_all_that_are_here() {
     let mut core = three(boost(5, Duration::MAX, 100, None));
     assert_eq!(run(&mut core, 0), Some(2));
     assert!(!core.boost_is_awaited(), "it is not boosted");
