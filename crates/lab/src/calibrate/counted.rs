@@ -76,7 +76,7 @@ fn counted(path: &Path, once: &Statistics, twice: &Statistics) -> Result<Counted
     }
     // One that came once is none of the path's.
     let longest = visits.iter().filter(|&(_, times)| times > 1).map(|(length, _)| length).max();
-    let median = visits.percentile(1_000 - 500 / path.each_time).unwrap_or_default();
+    let median = visits.largest_of(path.each_time).unwrap_or_default();
     let typical = visits.mean().filter(|_| path.is_all).unwrap_or_else(|| f64::from(median));
     Ok(Counted { typical, longest: longest.unwrap_or(median).into() })
 }

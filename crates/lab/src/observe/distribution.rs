@@ -74,6 +74,13 @@ impl Distribution {
         nearest_rank(self.iter(), self.count, permille)
     }
 
+    /// The median of the largest of each `each_time` values, where as many of them are made together, each
+    /// time alike.
+    #[must_use]
+    pub fn largest_of(&self, each_time: u64) -> Option<u32> {
+        self.percentile(1_000 - 500 / each_time)
+    }
+
     /// All values with their counts, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().map(|(&value, &count)| (value, count))
@@ -137,6 +144,15 @@ mod tests {
             let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
             prop_assert!((distribution.mean().unwrap() - mean).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn the_largest_of_each_time_is_told_where_all_times_are_alike() {
+        let mut distribution = Distribution::default();
+        assert_eq!(distribution.largest_of(2), None);
+        distribution.extend([300, 500, 300, 501, 300, 502, 299, 501]);
+        assert_eq!(distribution.largest_of(2), Some(501));
+        assert_eq!(distribution.largest_of(1), Some(300));
     }
 
     #[test]

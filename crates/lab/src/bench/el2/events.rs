@@ -209,7 +209,7 @@ impl Kind {
     /// together, on average of so many `events`.
     pub fn typical(&self, visits: &Distribution, events: u64) -> Option<u32> {
         match self.each_time {
-            Some(each_time) => visits.percentile(1_000 - 500 / each_time),
+            Some(each_time) => visits.largest_of(each_time),
             None => visits
                 .mean()
                 .map(|mean| (mean * real(visits.count()) / real(events)).round() as u32),
@@ -222,10 +222,10 @@ impl Kind {
     }
 
     /// Returns how many visits so many `events` have, at least and at most. More would be of something else.
-    pub fn counted(&self, events: u64) -> [f64; 2] {
-        match self.each_time {
-            Some(each_time) => [1.0, 1.01].map(|times| times * real(each_time * events)),
-            None => [1, MOST_OF_BURST].map(|each_time| real(each_time * events)),
+    pub fn counted(&self, events: u64) -> [u64; 2] {
+        match self.each_time.map(|each_time| each_time * events) {
+            Some(all) => [all, all + all / 100],
+            None => [events, MOST_OF_BURST * events],
         }
     }
 }

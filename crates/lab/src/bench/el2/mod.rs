@@ -242,7 +242,7 @@ impl El2 {
             outcome.check(Check::new(&name, typical, "instructions", goal));
             // Else something that happens as often was counted with it.
             let name = format!("{}, visits counted", kind.name);
-            let [least, most] = kind.counted(EVENTS);
+            let [least, most] = kind.counted(EVENTS).map(real);
             let few = Goal::Between(least, most);
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
             if let Some(figure) = kind.figure {
@@ -368,19 +368,16 @@ mod tests {
     }
 
     fn el2(median: u32, image: u64) -> El2 {
-        let seen = |times| {
+        let seen = |count| {
             let mut visits = Distribution::default();
-            visits.record_many(median, times * EVENTS);
+            visits.record_many(median, count);
             visits
         };
         let latencies = [(true, "interrupt response time"), (false, "interrupt response time")];
-        let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
+        let latencies = latencies.map(|(on, what)| (on, what, seen(EVENTS)));
         El2 {
             longest: bounds().map(|figure| (figure.into(), 1_000)).collect(),
-            kinds: KINDS
-                .iter()
-                .map(|&kind| (kind, seen(kind.counted(EVENTS)[0] as u64 / EVENTS)))
-                .collect(),
+            kinds: KINDS.iter().map(|&kind| (kind, seen(kind.counted(EVENTS)[0]))).collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),

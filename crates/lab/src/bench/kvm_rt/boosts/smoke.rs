@@ -24,11 +24,11 @@ const RUNS: u32 = 3;
 pub fn scenarios() -> Vec<Scenario> {
     let about = "a stock Linux is boosted by what a module says of its real-time process";
     let linux = Scenario::new("boosted-linux", about, |bench| {
-        measure(bench, "boosted-linux", Control::Linux, PROMPT_NS)
+        run_line(bench, "boosted-linux", Control::Linux, PROMPT_NS)
     });
     let about = "FreeRTOS is boosted by what its line says of the task that it runs";
     let freertos = Scenario::new("boosted-freertos", about, |bench| {
-        measure(bench, "boosted-freertos", Control::Freertos, FREERTOS_PROMPT_NS)
+        run_line(bench, "boosted-freertos", Control::Freertos, FREERTOS_PROMPT_NS)
     });
     let about = "each program of `bench kvm-rt` runs beside a guest with a boost";
     let programs = Scenario::new("programs-boosted", about, run_programs).shipped().by_name();
@@ -39,22 +39,24 @@ fn run_programs(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("programs-boosted");
     for program in Program::packed() {
         let case = Case { control: Control::Freertos, tuning: Tuning::Calls, program, runs: 1 };
-        let name = case.name();
-        let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;
-        outcome.figure(&name, json!({ "wakes": seen.wakes, "runs_s": seen.runs }));
-        let latest = seen.wakes.max_ns;
-        ensure!(latest <= PROMPT_NS, "beside {} FreeRTOS was late by {latest} ns", program.name());
+        measure(bench, &case, PROMPT_NS, &mut outcome)?;
     }
     bench.keep(&outcome)
 }
 
-fn measure(bench: &Bench, name: &str, control: Control, prompt_ns: u64) -> Result<()> {
+fn run_line(bench: &Bench, name: &str, control: Control, prompt_ns: u64) -> Result<()> {
     let mut outcome = Outcome::new(name);
     let case = Case { control, tuning: Tuning::Line, program: Program::Compute, runs: RUNS };
+    measure(bench, &case, prompt_ns, &mut outcome)?;
+    bench.keep(&outcome)
+}
+
+/// Refuses a run in which what is urgent was later than `prompt_ns`.
+fn measure(bench: &Bench, case: &Case, prompt_ns: u64, outcome: &mut Outcome) -> Result<()> {
     let name = case.name();
-    let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;
+    let seen = run::run(case, &room(bench, &name)?, &mut |_| {})?;
     outcome.figure(&name, json!({ "wakes": seen.wakes, "runs_s": seen.runs }));
     let latest = seen.wakes.max_ns;
-    ensure!(latest <= prompt_ns, "what is urgent was late by {latest} ns");
-    bench.keep(&outcome)
+    ensure!(latest <= prompt_ns, "{name}: what is urgent was late by {latest} ns");
+    Ok(())
 }
