@@ -20,6 +20,9 @@ use notes::each;
 use sched::policy::{Mode, Request, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
+/// How much later EL2 looks again whether a guest still asks, nanoseconds, as it checks itself before the guest runs.
+const CHECKS_NS: u64 = if cfg!(feature = "checked") { 10_000 } else { 0 };
+
 /// Returns true if a view forbids what a vCPU in this mode executes.
 fn is_forbidden(view: View, mode: Mode) -> bool {
     matches!((view, mode), (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User))
@@ -131,7 +134,7 @@ impl Pcpu {
                 if let Some(vcpu) = asked {
                     if let Some(ns) = vcpu.config().request().looked_at_each_ns() {
                         // From now on, not from the decision: it has to get on in between.
-                        let again = Duration(timer::ns_to_ticks(ns));
+                        let again = Duration(timer::ns_to_ticks(ns + CHECKS_NS));
                         until = until.min(timer::now().after(again));
                     } else if let Some(line) = vcpu.config().line() {
                         line.cancelled.store(1, Ordering::Relaxed);

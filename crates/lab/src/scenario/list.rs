@@ -188,9 +188,7 @@ const STAGED: &[Staged] = &[
         "delayed-peek",
         "a vCPU whose kernel counts a lock is not preempted, up to a limit; what cannot be read is no count",
         &[("probe", Passes), ("rtos", Endures)],
-    )
-    // EL2 looks each 2 us from before its checks on. Where they take longer, the guest gets nowhere.
-    .shipped(),
+    ),
     Staged::new(
         "wfe",
         "a vCPU whose WFE traps gives the core to a sibling that was preempted in its kernel",
