@@ -105,18 +105,23 @@ impl Pcpu {
         }
     }
 
-    /// Has timers that may be due looked at in a piece. That is noted, and not left to EL2's timer:
-    /// it would fire again at once, before the interrupt for which that waits, so the guests would
-    /// never run. It fires for what comes due later.
+    /// Has those of these vCPUs whose timers are due looked at in a piece. That is noted, and not left to
+    /// EL2's timer: it would fire again at once, before the interrupt for which that waits, so the guests
+    /// would never run. It fires for what comes due later. A piece for nothing would only delay a vCPU
+    /// that was woken, by that interrupt and two decisions.
     #[inline(never)]
     fn look_later(&mut self, left: VcpuSet, now: Instant) {
-        self.jobs.look_later(left);
         self.need_resched = true;
-        self.arm_for(NEVER, now.after(Duration(1)));
+        // The piece looks at the load, too.
+        let due = if self.consolidation.is_due(now) { left } else { self.due(left, now) };
+        if !due.is_empty() {
+            self.jobs.look_later(due);
+            self.arm_for(NEVER, now.after(Duration(1)));
+        }
     }
 
-    /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest
-    /// follows before any guest runs.
+    /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest of them
+    /// follow before any guest runs.
     #[inline(never)]
     pub(super) fn look_at_timers(&mut self, mut left: VcpuSet, now: Instant) {
         let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
@@ -151,6 +156,28 @@ impl Pcpu {
                 return;
             }
         }
+    }
+
+    /// Returns those of these vCPUs whose timers are due.
+    #[inline(never)]
+    fn due(&self, mut among: VcpuSet, now: Instant) -> VcpuSet {
+        let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
+        let mut due = VcpuSet::EMPTY;
+        while let Some(id) = among.first() {
+            rounds.pass();
+            among.remove(id);
+            let instant = match self.roster.parked(id) {
+                Some(vcpu) => vcpu.wakes_at().min(vcpu.physical_timer_deadline()),
+                None => match self.roster.loaded().filter(|vcpu| vcpu.id() == id) {
+                    Some(vcpu) => vcpu.physical_timer_deadline(),
+                    None => continue,
+                },
+            };
+            if instant <= now {
+                due.insert(id);
+            }
+        }
+        due
     }
 
     /// Has the new level of a vCPU's physical timer delivered before any guest runs. Out of line: few

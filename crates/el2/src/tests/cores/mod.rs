@@ -14,6 +14,7 @@
 //! | `every` | every trap of some kinds, one after the other |
 //! | `hang` | a core that hangs, and what others report |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
+//! | `woken` | a doorbell that comes when a timer wakes a vCPU |
 //!
 //! A seed is a history. One that fails is printed and replays:
 //!
@@ -34,6 +35,7 @@ mod reached;
 mod silent;
 mod supply;
 mod systems;
+mod woken;
 
 use reached::Reached;
 use std::panic::{AssertUnwindSafe, catch_unwind};

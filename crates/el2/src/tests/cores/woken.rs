@@ -1,0 +1,99 @@
+//! A vCPU that its timer wakes has the core before a doorbell that comes meanwhile is taken, unless
+//! timers of others are due, too.
+
+use super::program;
+use crate::arch::fake::machine;
+use crate::arch::fake::registers::{CNTV_CTL, CNTV_CVAL, Register};
+use crate::arch::gic::Doorbell;
+use crate::arch::sysreg::ec;
+use crate::arch::timer::VIRTUAL_INTID;
+use crate::arch::vectors::Vector;
+use crate::exits;
+use crate::pcpu::Pcpu;
+use abi::platform::{GICD_BASE, GICR_BASE};
+use sched::VcpuId;
+
+/// Two of one priority, and one below them.
+const FIRST: VcpuId = VcpuId(0);
+const SECOND: VcpuId = VcpuId(1);
+const LOWER: VcpuId = VcpuId(2);
+/// When timers fire, ticks from now on.
+const SOON: u64 = 1_000_000;
+
+fn loaded(core: &Pcpu) -> Option<VcpuId> {
+    core.loaded().map(|vcpu| vcpu.id())
+}
+
+/// The loaded guest writes a register of its interrupt controller.
+fn store(core: &mut Pcpu, ipa: u64, value: u32) {
+    // A word out of x1.
+    const WRITE: u64 = ec::DATA_ABORT << 26 | 1 << 24 | 2 << 22 | 1 << 16 | 1 << 6 | 0b00_0111;
+    core.loaded_mut().expect("a guest runs").general().x[1] = value.into();
+    machine::with(|machine| {
+        let registers = &mut machine.core_mut().registers;
+        registers[Register::named("hpfar_el2").0] = ipa >> 12 << 4;
+        registers[Register::named("far_el2").0] = ipa & 0xfff;
+        registers[Register::named("esr_el2").0] = WRITE;
+    });
+    exits::take(core, Vector::Synchronous);
+    core.check();
+}
+
+/// Lets the loaded guest have the interrupt of its virtual timer.
+fn enable_timer(core: &mut Pcpu) {
+    const SGI_BASE: u64 = GICR_BASE + 0x1_0000;
+    store(core, GICD_BASE, 1 << 1);
+    store(core, SGI_BASE + 0x80, u32::MAX);
+    store(core, SGI_BASE + 0x100, 1 << VIRTUAL_INTID);
+}
+
+/// Has the loaded guest wait for its timer, which fires so many ticks from now on.
+fn sleep(core: &mut Pcpu, ticks: u64) {
+    machine::with(|machine| {
+        let at = machine.now + ticks;
+        let registers = &mut machine.core_mut().registers;
+        (registers[CNTV_CVAL.0], registers[CNTV_CTL.0]) = (at, 1);
+        registers[Register::named("esr_el2").0] = ec::WFX << 26;
+    });
+    exits::take(core, Vector::Synchronous);
+    core.check();
+}
+
+fn is_rung() -> bool {
+    let doorbell = Doorbell::Ordinary as u32;
+    machine::with(|machine| machine.core().private.latched & 1 << doorbell != 0)
+}
+
+/// Lets time pass until EL2's timer fires.
+fn pass(core: &mut Pcpu) {
+    machine::with(|machine| machine.now += SOON);
+    exits::take(core, Vector::Interrupt);
+    core.check();
+}
+
+/// The timer of the first fires, and that of the second so many ticks later. Returns true if a doorbell that comes
+/// with the former is taken before the first has the core.
+fn is_taken_first(core: &mut Pcpu, later: u64) -> bool {
+    assert_eq!(loaded(core), Some(FIRST));
+    enable_timer(core);
+    sleep(core, SOON);
+    assert_eq!(loaded(core), Some(SECOND));
+    sleep(core, SOON + later);
+    assert_eq!(loaded(core), Some(LOWER));
+    machine::with(|machine| {
+        machine.core_mut().private.latched |= 1 << Doorbell::Ordinary as u32;
+    });
+    pass(core);
+    assert_eq!(loaded(core), Some(FIRST));
+    !is_rung()
+}
+
+#[test]
+fn no_doorbell_is_taken_before_a_vcpu_that_its_timer_wakes_has_the_core() {
+    program::run("turns-of-vms", |core| assert!(!is_taken_first(core, SOON)));
+}
+
+#[test]
+fn a_doorbell_is_taken_between_two_vcpus_that_their_timers_wake() {
+    program::run("turns-of-vms", |core| assert!(is_taken_first(core, 0)));
+}
