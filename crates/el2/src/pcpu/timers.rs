@@ -81,6 +81,7 @@ impl Pcpu {
         if self.scheduler.has_servers() {
             self.book_throttling(now);
             if cpu::interrupt_pending() {
+                self.need_resched = true;
                 self.look_later(self.known, now);
                 return;
             }
@@ -105,19 +106,38 @@ impl Pcpu {
         }
     }
 
-    /// Has those of these vCPUs whose timers are due looked at in a piece. That is noted, and not left to
-    /// EL2's timer: it would fire again at once, before the interrupt for which that waits, so the guests
-    /// would never run. It fires for what comes due later. A piece for nothing would only delay a vCPU
+    /// Has timers looked at in a piece, of which some are due. That is noted, and not left to EL2's timer:
+    /// it would fire again at once, before the interrupt for which that waits, so the guests would
+    /// never run. It fires for what comes due later. A piece for nothing would only delay a vCPU
     /// that was woken, by that interrupt and two decisions.
     #[inline(never)]
     fn look_later(&mut self, left: VcpuSet, now: Instant) {
-        self.need_resched = true;
         // The piece looks at the load, too.
-        let due = if self.consolidation.is_due(now) { left } else { self.due(left, now) };
-        if !due.is_empty() {
-            self.jobs.look_later(due);
+        if self.are_due(left, now) || self.consolidation.is_due(now) {
+            self.jobs.look_later(left);
+            self.need_resched = true;
             self.arm_for(NEVER, now.after(Duration(1)));
         }
+    }
+
+    /// Returns true if timers of these vCPUs are due.
+    fn are_due(&self, mut among: VcpuSet, now: Instant) -> bool {
+        let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
+        while let Some(id) = among.first() {
+            rounds.pass();
+            among.remove(id);
+            let first = match self.roster.parked(id) {
+                Some(vcpu) => vcpu.wakes_at().min(vcpu.physical_timer_deadline()),
+                None => match self.roster.loaded().filter(|vcpu| vcpu.id() == id) {
+                    Some(vcpu) => vcpu.physical_timer_deadline(),
+                    None => continue,
+                },
+            };
+            if first <= now {
+                return true;
+            }
+        }
+        false
     }
 
     /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest of them
@@ -156,28 +176,6 @@ impl Pcpu {
                 return;
             }
         }
-    }
-
-    /// Returns those of these vCPUs whose timers are due.
-    #[inline(never)]
-    fn due(&self, mut among: VcpuSet, now: Instant) -> VcpuSet {
-        let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
-        let mut due = VcpuSet::EMPTY;
-        while let Some(id) = among.first() {
-            rounds.pass();
-            among.remove(id);
-            let instant = match self.roster.parked(id) {
-                Some(vcpu) => vcpu.wakes_at().min(vcpu.physical_timer_deadline()),
-                None => match self.roster.loaded().filter(|vcpu| vcpu.id() == id) {
-                    Some(vcpu) => vcpu.physical_timer_deadline(),
-                    None => continue,
-                },
-            };
-            if instant <= now {
-                due.insert(id);
-            }
-        }
-        due
     }
 
     /// Has the new level of a vCPU's physical timer delivered before any guest runs. Out of line: few
