@@ -119,24 +119,25 @@ impl Both {
         let Some(known) = model.get(id) else { return };
         match *event {
             Event::EnterGcs | Event::Mark { .. } | Event::Remove if boosts => {}
-            Event::Boost { interrupt } => {
+            Event::Boost { interrupt: true } => {
                 model.charge(now);
-                let rises = model.get(base).and_then(|of| of.boosts).is_some_and(|of| of.rises());
-                let changes = match interrupt {
-                    true if !rises => return,
-                    true => {
-                        core.charge_running(Instant(now));
-                        let at = core.find(vcpu).unwrap();
-                        core.begin_boost(at, true, Instant(now))
-                    }
-                    false => {
-                        let reported = core.boost(vcpu, Instant(now));
-                        self.stands = reported == Reported::Stands;
-                        reported != Reported::Refused
-                    }
-                };
-                assert_eq!(changes, model.boost(base, interrupt, now));
+                if model.get(base).and_then(|of| of.boosts).is_some_and(|of| of.rises()) {
+                    core.charge_running(Instant(now));
+                    let at = core.find(vcpu).unwrap();
+                    let changes = core.begin_boost(at, true, Instant(now));
+                    assert_eq!(changes, model.boost(base, true, now));
+                }
             }
+            Event::Boost { interrupt: false } => match core.boost(vcpu, Instant(now)) {
+                Reported::Stands => {
+                    self.stands = true;
+                    model.lengthen_boost(base, now);
+                }
+                reported => {
+                    let changes = reported == Reported::Decide;
+                    assert_eq!(changes, model.boost(base, false, now));
+                }
+            },
             Event::EndBoost => {
                 assert_eq!(core.end_boost(vcpu), model.end_boost(base));
             }
