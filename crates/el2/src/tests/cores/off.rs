@@ -3,9 +3,8 @@
 //! its calls before the core takes the doorbell with which it tells itself to go on: on hardware
 //! that takes a while to come, and the guest may execute some instructions until then.
 
-use super::program;
+use super::program::{self, loaded, trap};
 use crate::arch::fake::machine;
-use crate::arch::fake::registers::Register;
 use crate::arch::sysreg::ec;
 use crate::arch::vectors::Vector;
 use crate::exits;
@@ -32,11 +31,7 @@ fn call(core: &mut Pcpu, function: u32, arguments: [u64; 2]) -> i64 {
     let general = core.loaded_mut().expect("a guest runs").general();
     general.x[0] = function.into();
     general.x[1..3].copy_from_slice(&arguments);
-    machine::with(|machine| {
-        machine.core_mut().registers[Register::named("esr_el2").0] = ec::HVC64 << 26;
-    });
-    exits::take(core, Vector::Synchronous);
-    core.check();
+    trap(core, ec::HVC64 << 26);
     core.loaded_mut().expect("a guest runs").register(0) as i64
 }
 
@@ -47,10 +42,6 @@ fn switch_on(core: &mut Pcpu, index: u64) -> i64 {
 
 fn is_on(core: &mut Pcpu) -> bool {
     call(core, psci::AFFINITY_INFO_64, [0, 0]) == 0
-}
-
-fn loaded(core: &Pcpu) -> Option<VcpuId> {
-    core.loaded().map(|vcpu| vcpu.id())
 }
 
 fn is_signalled() -> bool {

@@ -3,8 +3,11 @@
 use super::drive::{self, World};
 use super::systems;
 use crate::arch::fake::machine::{self, Pause};
-use crate::arch::vectors;
+use crate::arch::fake::registers::Register;
+use crate::arch::vectors::{self, Vector};
+use crate::exits;
 use crate::pcpu::Pcpu;
+use sched::VcpuId;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -13,6 +16,18 @@ type Program = Rc<dyn Fn(&mut Pcpu)>;
 thread_local! {
     static PROGRAM: RefCell<Option<Program>> = const { RefCell::new(None) };
     static IS_DONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns which guest is loaded.
+pub fn loaded(core: &Pcpu) -> Option<VcpuId> {
+    core.loaded().map(|vcpu| vcpu.id())
+}
+
+/// Lets an instruction of the loaded guest trap, by its syndrome.
+pub fn trap(core: &mut Pcpu, esr: u64) {
+    machine::with(|machine| machine.core_mut().registers[Register::named("esr_el2").0] = esr);
+    exits::take(core, Vector::Synchronous);
+    core.check();
 }
 
 /// Runs a program as soon as the first guest of a machine with one core is loaded.

@@ -1,7 +1,7 @@
 //! A vCPU that its timer wakes has the core before a doorbell that comes meanwhile is taken, unless
 //! timers of others are due, too.
 
-use super::program;
+use super::program::{self, loaded, trap};
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::{CNTV_CTL, CNTV_CVAL, Register};
 use crate::arch::gic::Doorbell;
@@ -20,10 +20,6 @@ const LOWER: VcpuId = VcpuId(2);
 /// When timers fire, ticks from now on.
 const SOON: u64 = 1_000_000;
 
-fn loaded(core: &Pcpu) -> Option<VcpuId> {
-    core.loaded().map(|vcpu| vcpu.id())
-}
-
 /// The loaded guest writes a register of its interrupt controller.
 fn store(core: &mut Pcpu, ipa: u64, value: u32) {
     // A word out of x1.
@@ -33,10 +29,8 @@ fn store(core: &mut Pcpu, ipa: u64, value: u32) {
         let registers = &mut machine.core_mut().registers;
         registers[Register::named("hpfar_el2").0] = ipa >> 12 << 4;
         registers[Register::named("far_el2").0] = ipa & 0xfff;
-        registers[Register::named("esr_el2").0] = WRITE;
     });
-    exits::take(core, Vector::Synchronous);
-    core.check();
+    trap(core, WRITE);
 }
 
 /// Lets the loaded guest have the interrupt of its virtual timer.
@@ -53,10 +47,8 @@ fn sleep(core: &mut Pcpu, ticks: u64) {
         let at = machine.now + ticks;
         let registers = &mut machine.core_mut().registers;
         (registers[CNTV_CVAL.0], registers[CNTV_CTL.0]) = (at, 1);
-        registers[Register::named("esr_el2").0] = ec::WFX << 26;
     });
-    exits::take(core, Vector::Synchronous);
-    core.check();
+    trap(core, ec::WFX << 26);
 }
 
 fn is_rung() -> bool {
