@@ -106,18 +106,26 @@ impl Pcpu {
         }
     }
 
-    /// Has timers looked at in a piece, of which some are due. That is noted, and not left to EL2's timer:
+    /// Has timers that may be due looked at in a piece. That is noted, and not left to EL2's timer:
     /// it would fire again at once, before the interrupt for which that waits, so the guests would
-    /// never run. It fires for what comes due later. A piece for nothing would only delay a vCPU
-    /// that was woken, by that interrupt and two decisions.
+    /// never run. It fires for what comes due later.
     #[inline(never)]
     fn look_later(&mut self, left: VcpuSet, now: Instant) {
-        // The piece looks at the load, too.
-        if self.are_due(left, now) || self.consolidation.is_due(now) {
-            self.jobs.look_later(left);
-            self.need_resched = true;
-            self.arm_for(NEVER, now.after(Duration(1)));
-        }
+        self.jobs.look_later(left);
+        self.need_resched = true;
+        self.arm_for(NEVER, now.after(Duration(1)));
+    }
+
+    /// Returns true if the interrupt that pends is taken before a vCPU that was woken has the core, as
+    /// timers of these vCPUs are due, too. So it is where none was woken, or only patient ones may have been:
+    /// a real-time vCPU that the interrupt wakes would wait for a decision and a switch to another.
+    #[inline(never)]
+    fn is_interrupt_first(&self, left: VcpuSet, now: Instant) -> bool {
+        !self.need_resched
+            || left.meets(self.precedence.patient())
+            // The piece looks at the load, too.
+            || self.consolidation.is_due(now)
+            || self.are_due(left, now)
     }
 
     /// Returns true if timers of these vCPUs are due.
@@ -141,7 +149,7 @@ impl Pcpu {
     }
 
     /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest of them
-    /// follow before any guest runs.
+    /// follow after it, before any guest runs.
     #[inline(never)]
     pub(super) fn look_at_timers(&mut self, mut left: VcpuSet, now: Instant) {
         let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
@@ -172,7 +180,9 @@ impl Pcpu {
                 Some(_) => self.wake_before_timer(id, now),
             }
             if !left.is_empty() && cpu::interrupt_pending() {
-                self.look_later(left, now);
+                if self.is_interrupt_first(left, now) {
+                    self.look_later(left, now);
+                }
                 return;
             }
         }
