@@ -148,6 +148,13 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         assert!(prepared.tables().vcpus.iter().any(abi::system::Vcpu::is_lower));
         all.push(prepared);
     }
+    // One whose equals take turns below a real-time VM.
+    if name == "turns-of-vms" {
+        let lowest = "priority = 1, quantum = \"1ms\" }]";
+        let above = text.replace(lowest, "priority = 3 }]\nrealtime = true");
+        let prepared = prepare("turns-of-vms.below", &above, directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("turns-of-vms.below: {report}")));
+    }
     // One whose siblings meet, and may say so.
     if text.contains(WRITTEN) && name.starts_with("moved-") {
         let written = format!("{WRITTEN}\nyield = true");

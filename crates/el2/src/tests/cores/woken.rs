@@ -1,5 +1,6 @@
 //! A vCPU that its timer wakes has the core before a doorbell that comes meanwhile is taken, unless
-//! timers of others are due, too.
+//! timers of others are due, too. Where a timer wakes none and there is a real-time vCPU, the doorbell is
+//! taken first: it may be for that.
 
 use super::program::{self, loaded, trap};
 use crate::arch::fake::machine;
@@ -13,10 +14,10 @@ use crate::pcpu::Pcpu;
 use abi::platform::{GICD_BASE, GICR_BASE};
 use sched::VcpuId;
 
-/// Two of one priority, and one below them.
+/// Two of one priority, and one below or above them.
 const FIRST: VcpuId = VcpuId(0);
 const SECOND: VcpuId = VcpuId(1);
-const LOWER: VcpuId = VcpuId(2);
+const THIRD: VcpuId = VcpuId(2);
 /// When timers fire, ticks from now on.
 const SOON: u64 = 1_000_000;
 
@@ -51,6 +52,12 @@ fn sleep(core: &mut Pcpu, ticks: u64) {
     trap(core, ec::WFX << 26);
 }
 
+fn ring() {
+    machine::with(|machine| {
+        machine.core_mut().private.latched |= 1 << Doorbell::Ordinary as u32;
+    });
+}
+
 fn is_rung() -> bool {
     let doorbell = Doorbell::Ordinary as u32;
     machine::with(|machine| machine.core().private.latched & 1 << doorbell != 0)
@@ -71,10 +78,8 @@ fn is_taken_first(core: &mut Pcpu, later: u64) -> bool {
     sleep(core, SOON);
     assert_eq!(loaded(core), Some(SECOND));
     sleep(core, SOON + later);
-    assert_eq!(loaded(core), Some(LOWER));
-    machine::with(|machine| {
-        machine.core_mut().private.latched |= 1 << Doorbell::Ordinary as u32;
-    });
+    assert_eq!(loaded(core), Some(THIRD));
+    ring();
     pass(core);
     assert_eq!(loaded(core), Some(FIRST));
     !is_rung()
@@ -88,4 +93,20 @@ fn no_doorbell_is_taken_before_a_vcpu_that_its_timer_wakes_has_the_core() {
 #[test]
 fn a_doorbell_is_taken_between_two_vcpus_that_their_timers_wake() {
     program::run("turns-of-vms", |core| assert!(is_taken_first(core, 0)));
+}
+
+#[test]
+fn a_doorbell_is_taken_before_equals_below_a_realtime_vcpu_take_turns() {
+    program::run("turns-of-vms.below", |core| {
+        assert_eq!(loaded(core), Some(THIRD));
+        trap(core, ec::WFX << 26);
+        // That is longer than a quantum. Each runs once, so that none has to be filled yet.
+        for next in [SECOND, FIRST] {
+            pass(core);
+            assert_eq!(loaded(core), Some(next));
+        }
+        ring();
+        pass(core);
+        assert_eq!((loaded(core), is_rung()), (Some(SECOND), false));
+    });
 }
