@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch and
- * irq_handler_exit say which process each CPU goes on with (JISE 2013, section 4.3, without changing the
- * kernel). docs/src/boosts.md says what that is for. */
+ * irq_handler_exit say which process each CPU goes on with, and a probe where __sched_setscheduler returns
+ * says so of one that becomes a real-time process itself, without a switch (JISE 2013, section 4.3, without
+ * changing the kernel). docs/src/boosts.md says what that is for. */
 #include <linux/interrupt.h>
+#include <linux/irqflags.h>
+#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -19,7 +22,7 @@ enum { POLICY_FIFO = 1, POLICY_RR };
 
 static bool by_line;
 module_param(by_line, bool, 0444);
-MODULE_PARM_DESC(by_line, "say it in the line of preemption, and call only where another vCPU waits");
+MODULE_PARM_DESC(by_line, "say it in the line of preemption, and call only where others share the core");
 
 /* What a program may read of it. */
 static atomic_t calls;
@@ -76,16 +79,34 @@ static void switched(void *unused, bool preempt, struct task_struct *previous,
     say(report_of(next));
 }
 
-/* An interrupt has boosted this vCPU, and nothing urgent follows from it. */
+/* An interrupt has boosted this vCPU. If nothing urgent follows from it, the boost ends. */
 static void handled(void *unused, int interrupt, struct irqaction *action, int result)
 {
     struct line *line = raw_cpu_read(own_line);
+    u32 report = report_of(current);
 
-    if (raw_cpu_read(said) || test_tsk_need_resched(current))
+    /* sched_switch says what follows. */
+    if (test_tsk_need_resched(current))
         return;
-    if (!by_line || (line && READ_ONCE(line->awaited)))
+    /* Another CPU may have made it a real-time process. */
+    if (report || raw_cpu_read(said))
+        say(report);
+    else if (!by_line || (line && READ_ONCE(line->awaited)))
         tell(0);
 }
+
+/* A process may have become a real-time one, or none, without a switch to it: if it is the one that runs here. */
+static int changed(struct kretprobe_instance *instance, struct pt_regs *registers)
+{
+    unsigned long flags;
+
+    local_irq_save(flags);
+    say(report_of(current));
+    local_irq_restore(flags);
+    return 0;
+}
+
+static struct kretprobe changes = { .kp.symbol_name = "__sched_setscheduler", .handler = changed };
 
 static struct tracepoint *handlers;
 
@@ -108,13 +129,24 @@ static int __init boost_begin(void)
     if (error)
         return error;
     error = tracepoint_probe_register(handlers, handled, NULL);
-    if (error)
+    if (error) {
         follow_no_longer(switched);
-    return error;
+        return error;
+    }
+    error = register_kretprobe(&changes);
+    if (error) {
+        /* Not each kernel has probes. Then the next interrupt or switch says it. */
+        changes.kp.addr = NULL;
+        pr_info("cassata_boost: no probe of %s here (%d): what changes without a switch is said later\n",
+                changes.kp.symbol_name, error);
+    }
+    return 0;
 }
 
 static void __exit boost_end(void)
 {
+    if (changes.kp.addr)
+        unregister_kretprobe(&changes);
     tracepoint_probe_unregister(handlers, handled, NULL);
     follow_no_longer(switched);
 }
