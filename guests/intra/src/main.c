@@ -10,11 +10,11 @@
 /* Before the first mutex of a round, a task works for less than this. */
 #define MOST_WORK_US 40u
 #define TASKS (VCPUS * TASKS_OF_VCPU)
-/* How long a task holds what the tasks of its vCPU share, after both mutexes. */
+/* How long a task holds what the tasks of its vCPU share: before both mutexes, or after them. */
 #define LOCAL_US 20u
-/* Times that tasks of each vCPU at least waited for that. It is seldom: the lower task has to be ahead of
- * the other one in both mutexes. */
-#define LEAST_WAITED_LOCALLY 3u
+/* Times that tasks of each vCPU at least waited for that: the lower task has it while the other one waits for
+ * a mutex, and that one asks for it as well when it has had both. */
+#define LEAST_WAITED_LOCALLY 30u
 /* Times that tasks of two vCPUs at least waited for a mutex when it was given back. */
 #define LEAST_CONTESTED 500u
 /* docs/src/design/status.md */
@@ -203,10 +203,15 @@ static void work(struct worker *worker)
     self->random = (uint64_t)(self - tasks) + 1;
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned first = random_below(self, RESOURCES);
+        bool is_local_first = random_below(self, 2) == 0;
+
         pass_us(random_below(self, MOST_WORK_US));
+        if (is_local_first)
+            use_local(self);
         for (unsigned i = 0; i < RESOURCES; i++)
             use(self, &resources[(first + i) % RESOURCES]);
-        use_local(self);
+        if (!is_local_first)
+            use_local(self);
         release += ticks_of_us(PERIOD_US);
         self->late += now() > release;
         executive_delay_until(worker, release);
