@@ -7,7 +7,7 @@ use crate::guests::Images;
 use std::path::Path;
 
 /// Wake-ups of the real-time process of which it tells at once.
-const WAKES: u32 = 250;
+pub const WAKES: u32 = 250;
 /// Microseconds between two of them: neither a divisor of Linux's tick nor of a millisecond. `cyclictest`'s stand
 /// in guests/linux/init, too.
 const PERIOD_US: u32 = 1_009;

@@ -1,20 +1,30 @@
 //! Parts of the bench as machine tests: a stock Linux says by the module what it runs, and FreeRTOS by its hook.
 
+use super::super::pair::CONTROL;
 use super::super::program::Program;
 use super::case::{Case, Control, Tuning};
-use super::run;
+use super::{machine, run};
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::results::Outcome;
 use crate::suite::{Bench, Scenario};
 use miette::{Result, ensure};
 use serde_json::json;
+use std::time::Duration;
 
 /// A process that waits for its own guest's other work, or for the other guest, is late by much more.
 const PROMPT_NS: u64 = 500_000;
 
 /// FreeRTOS begins as soon as no other guest is waited for.
 const FREERTOS_PROMPT_NS: u64 = 5_000;
+
+/// Processes that `boosted-itself` sees, each with one wake-up.
+const PROCESSES: u64 = 12;
+/// Boosts that each of them brings at least: one when it becomes a real-time process, and one when it wakes. A guest that
+/// tells of switches only brings the latter.
+const LEAST_EACH: u64 = 2;
+/// Virtual time for that, in which Linux boots.
+const ITSELF_LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs of the program. With fewer a process that waits for the end of one may have been lucky.
 const RUNS: u32 = 3;
@@ -30,9 +40,39 @@ pub fn scenarios() -> Vec<Scenario> {
     let freertos = Scenario::new("boosted-freertos", about, |bench| {
         run_line(bench, "boosted-freertos", Control::Freertos, FREERTOS_PROMPT_NS)
     });
+    let about = "a process of Linux is urgent as soon as it has become a real-time one";
+    let itself = Scenario::new("boosted-itself", about, becomes_urgent);
     let about = "each program of `bench kvm-rt` runs beside a guest with a boost";
     let programs = Scenario::new("programs-boosted", about, run_programs).shipped().by_name();
-    vec![linux.shipped(), freertos.shipped(), programs]
+    vec![linux.shipped(), itself.shipped(), freertos.shipped(), programs]
+}
+
+/// Has one process after the other make itself a real-time one: there is no switch to it then. A process that its
+/// guest does not tell of waits for the other guest until it first sleeps, which few do in a run.
+fn becomes_urgent(bench: &Bench) -> Result<()> {
+    let case =
+        Case { control: Control::Linux, tuning: Tuning::Calls, program: Program::Idle, runs: 1 };
+    let text = machine::description(&case, &bench.root);
+    let text = text.replace(&format!("cassata.wakes={}", machine::WAKES), "cassata.wakes=1");
+    let bundle = bench.pack(&bench.kept(&text)?)?;
+    let (mut processes, mut boosts) = (0, 0);
+    let run = bench.session(&bundle, ITSELF_LIMIT)?.run(|now| {
+        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.wakes);
+        processes = wakes.map_or(0, |wakes| wakes.count);
+        boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
+        processes >= PROCESSES
+    })?;
+    let faults = run.hypervisor_faults();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    let mut outcome = Outcome::new("boosted-itself");
+    outcome.figure("boosts", json!({ "processes": processes, "boosts": boosts }));
+    bench.keep(&outcome)?;
+    ensure!(processes >= PROCESSES, "{}", run.unfinished("too few processes woke"));
+    ensure!(
+        boosts >= LEAST_EACH * processes,
+        "{processes} processes that became urgent brought {boosts} boosts"
+    );
+    Ok(())
 }
 
 fn run_programs(bench: &Bench) -> Result<()> {
