@@ -41,8 +41,8 @@ const SOURCE: u64 = PAGE;
 const SINK: u64 = 2 * PAGE;
 const ALLOWED: u64 = 3 * PAGE;
 
-/// Two halves of a word that the host looks for at the end in all memory but this VM's, twice in a row
-/// (`crates/lab/src/bench/hostile/remains.rs`): a register may have one, and EL2 keeps that.
+/// Two halves of a word that the host looks for at the end in all memory but this VM's, and twice in a row where EL2
+/// keeps registers (`crates/lab/src/bench/hostile/remains.rs`): one of those may have both.
 const HALVES: [u32; 2] = [0x6b1d_9e37, 0xd4a5_5eed];
 
 /// What the device may not reach, at the host's addresses: the memory of the board, of which EL2 has the beginning;
