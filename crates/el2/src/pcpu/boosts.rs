@@ -96,7 +96,7 @@ impl Pcpu {
         // It may have been refused before; and what an interrupt began lasts for a window only.
         if task != 0 && (!is_boosted || before == 0) {
             self.follow_report(id, Some(task), now);
-        } else if task == 0 && before != 0 && is_boosted {
+        } else if task == 0 && before != 0 {
             // One that began by a call or an interrupt does not end by this.
             self.follow_report(id, None, now);
         }

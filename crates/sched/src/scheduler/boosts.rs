@@ -11,7 +11,9 @@
 //! A boost ends when the guest says so, or when the vCPU has run for as long as it may: its *limit*
 //! in each period, and its *window* after an interrupt, of which the guest has said nothing. Each
 //! interrupt begins the window anew. The first period begins with the first boost, and each later one
-//! with the first boost after the period before has ended. So a vCPU runs at its higher priority for
+//! with the first boost after the period before has ended. What is refused because the limit is spent is not
+//! forgotten: an interrupt boosts the vCPU when the next period may begin, and so does what the guest has
+//! said, if it holds still. So a vCPU runs at its higher priority for
 //! at most two budgets in any time as long as a period, and one in the long run.
 
 use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Reported, Scheduler, VcpuId};
@@ -54,6 +56,10 @@ pub(super) struct State {
     /// That instant has boosted it: its guest may not see the interrupt for long, and each one counts
     /// once.
     has_risen: bool,
+    /// Its guest has said that it is urgent, and nothing else since.
+    is_urgent: bool,
+    /// An interrupt did not boost it, as its limit was spent.
+    is_owed: bool,
 }
 
 impl State {
@@ -61,6 +67,11 @@ impl State {
     /// charge: near the end of a limit an interrupt may come to nothing that would have begun a new period.
     fn rises(&self) -> bool {
         self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window)
+    }
+
+    /// Returns true if a new period boosts it, where it is not boosted.
+    const fn wants_next_period(&self) -> bool {
+        self.is_urgent || self.is_owed
     }
 }
 
@@ -148,6 +159,8 @@ impl Scheduler {
             grant: Duration(0),
             rises_at: Instant::NEVER,
             has_risen: false,
+            is_urgent: false,
+            is_owed: false,
         });
         self.extras.boosts.count += 1;
         let params = super::Params { priority: boost.priority, quantum: entry.quantum };
@@ -160,6 +173,10 @@ impl Scheduler {
     /// Boosts a vCPU, as its guest says, for as long as its limit allows.
     pub fn boost(&mut self, id: VcpuId, now: Instant) -> Reported {
         let Some(at) = self.find(id) else { return Reported::Refused };
+        let entry = self.entries[at];
+        if let Some(state) = self.extras.boosts.of(&entry) {
+            state.is_urgent = true;
+        }
         if self.lengthen_boost(at, now) {
             return Reported::Stands;
         }
@@ -229,8 +246,9 @@ impl Scheduler {
         }
     }
 
-    /// Records interrupts of timers that vCPUs with work have, on this core or in memory.
-    fn note_timers(&mut self, now: Instant) {
+    /// Records what boosts vCPUs with work at this instant: interrupts of timers that they have, on this core or
+    /// in memory, and a new period.
+    fn note_instants(&mut self, now: Instant) {
         let (ready, boosts) = (self.ready, &mut self.extras.boosts);
         for state in boosts.states[..usize::from(boosts.count).min(MAX_BOOSTS)]
             .iter_mut()
@@ -238,35 +256,45 @@ impl Scheduler {
             .flatten()
         {
             // For one that is boosted there is time until it falls back.
-            if state.rises_at <= now && !state.has_risen && ready >> state.base & 1 == 1 {
-                state.has_risen = true;
+            if ready >> state.base & 1 == 0 {
+                continue;
+            }
+            let rises = state.rises_at <= now && !state.has_risen;
+            state.has_risen |= rises;
+            if rises || state.wants_next_period() && state.next <= now {
                 boosts.rising |= 1 << state.base;
             }
         }
     }
 
     /// Adds to the given positions, which could change the decision, those whose vCPUs an interrupt would boost
-    /// to one of them, and takes out those at which no vCPU is. Returns them, and when the first timer fires that
-    /// does so.
+    /// to one of them, and takes out those at which no vCPU is. Returns them, and when the first timer fires, or the
+    /// first period begins, that does so.
     #[inline(never)]
     pub(super) fn with_rises(&self, given: u64) -> (u64, Instant) {
         notes::needs::<{ each::BOOST }>();
         let (mut first, mut reach) = (Instant::NEVER, given);
         for state in self.extras.boosts.used().one_for::<{ each::BOOST }, MAX_BOOSTS>().flatten() {
-            if state.is.window.is_none() || given >> state.high & 1 == 0 {
+            let is_raised = state.is.window.is_some() || state.is_urgent;
+            if !is_raised || given >> state.high & 1 == 0 {
                 continue;
             }
             reach |= 1 << state.base;
-            let waits = self.ready >> state.base & 1 == 1 && state.base != self.running;
-            if waits && !state.has_risen {
+            if self.ready >> state.base & 1 == 0 || state.base == self.running {
+                continue;
+            }
+            if !state.has_risen {
                 first = first.min(state.rises_at);
+            }
+            if state.wants_next_period() {
+                first = first.min(state.next);
             }
         }
         (reach & !self.extras.boosts.shadows, first)
     }
 
     /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt that
-    /// [counts](State::rises), for its window from now on. Returns true if the core has to decide again.
+    /// [counts](State::rises), for its window from now on if its guest says nothing. Returns true if the core has to decide again.
     #[inline(never)]
     pub(super) fn begin_boost(&mut self, at: usize, interrupt: bool, now: Instant) -> bool {
         notes::needs::<{ each::BOOST }>();
@@ -274,7 +302,7 @@ impl Scheduler {
         boosts.rising &= !(1 << at);
         let Some(state) = boosts.of(&entry) else { return false };
         let window = match state.is.window {
-            Some(window) if interrupt => window,
+            Some(window) if interrupt && !state.is_urgent => window,
             _ => Duration::MAX,
         };
         if now >= state.next {
@@ -282,8 +310,11 @@ impl Scheduler {
         }
         state.grant = state.left.min(window);
         if state.grant.0 == 0 {
+            // Its window is not nothing, so its limit is spent.
+            state.is_owed |= interrupt;
             return false;
         }
+        state.is_owed = false;
         let (is_new, high) = (!state.is_boosted, state.high);
         if is_new {
             self.change_position(at, usize::from(high) & POSITION);
@@ -300,6 +331,7 @@ impl Scheduler {
         let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return false };
         let Some(state) = self.extras.boosts.of(&entry) else { return false };
         (state.grant, state.has_risen) = (Duration(0), false);
+        (state.is_urgent, state.is_owed) = (false, false);
         state.is_boosted
     }
 
@@ -343,7 +375,7 @@ impl Scheduler {
                 self.fall_back(at);
             }
         }
-        self.note_timers(now);
+        self.note_instants(now);
         if self.extras.boosts.rising != 0 {
             self.raise_interrupted(now);
         }

@@ -176,7 +176,7 @@ fn limited() -> Check {
     spin_us(3 * LIMIT_PERIOD_US);
     ensure_eq!(say(MYSELF, URGENT), 0, "BOOST in a new period");
     let ran = stretch();
-    let (least, most) = (wait::us(BUDGET_US - 100), wait::us(BUDGET_US + 2 * QUANTUM_US));
+    let (least, most) = (wait::us(BUDGET_US - 100), wait::us(BUDGET_US + 100));
     ensure!((least..most).contains(&ran), "boosted for {ran} ticks");
     let end = wait::now() + wait::us(5 * LIMIT_PERIOD_US);
     while say(MYSELF, URGENT) != BUSY {

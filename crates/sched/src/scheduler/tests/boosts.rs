@@ -1,6 +1,7 @@
 //! vCPUs that are at a second, higher position at times.
 
 use super::*;
+use proptest::prelude::*;
 
 const RISES: VcpuId = VcpuId(0);
 
@@ -43,6 +44,56 @@ fn a_guest_that_lies_gets_its_budget_in_each_period_and_no_more() {
     }
     assert_eq!(core.boost(RISES, Instant(30)), Reported::Decide, "a new period");
     assert_eq!(core.decide(Instant(30)).until, Some(Instant(34)));
+}
+
+/// It need not say it again, and its neighbour need not sleep.
+#[test]
+fn a_guest_that_is_refused_is_boosted_when_the_next_period_begins() {
+    let mut core = three(boost(5, Duration(4), 20, None));
+    core.boost(RISES, Instant(10));
+    assert_eq!(run(&mut core, 10), Some(0));
+    let decision = core.decide(Instant(14));
+    assert_eq!((decision.run, decision.until), (Some(VcpuId(2)), Some(Instant(30))));
+    assert_eq!(core.boost(RISES, Instant(15)), Reported::Refused);
+    assert_eq!(core.decide(Instant(15)).until, Some(Instant(30)));
+    let decision = core.decide(Instant(30));
+    assert_eq!((decision.run, decision.until), (Some(RISES), Some(Instant(34))));
+    assert_eq!(run(&mut core, 34), Some(2), "and for its budget");
+    assert!(!core.end_boost(RISES), "now it is not urgent");
+    assert_eq!(core.decide(Instant(35)).until, None);
+    assert_eq!(run(&mut core, 60), Some(2));
+    core.check();
+}
+
+#[test]
+fn an_interrupt_that_comes_when_the_limit_is_spent_boosts_in_the_next_period() {
+    let mut core = three(boost(5, Duration(4), 20, Some(4)));
+    core.wake(RISES);
+    assert_eq!(run(&mut core, 10), Some(0));
+    assert_eq!(run(&mut core, 14), Some(2));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert_eq!(core.decide(Instant(15)).until, Some(Instant(30)));
+    assert_eq!(run(&mut core, 30), Some(0));
+    assert_eq!(core.decide(Instant(34)).until, None, "one interrupt, one boost");
+    core.check();
+}
+
+/// What its guest said before it slept holds when it wakes, also without a window.
+#[test]
+fn a_refused_guest_that_sleeps_is_boosted_when_it_wakes_in_the_next_period() {
+    let mut core = three(boost(5, Duration(4), 20, None));
+    core.boost(RISES, Instant(10));
+    assert_eq!(run(&mut core, 10), Some(0));
+    assert_eq!(run(&mut core, 14), Some(2));
+    core.sleep(RISES);
+    assert_eq!(core.decide(Instant(15)).until, None);
+    assert_eq!(core.wake(RISES), Woken::Decide);
+    assert_eq!(core.decide(Instant(20)).until, Some(Instant(30)));
+    core.sleep(RISES);
+    assert_eq!(run(&mut core, 31), Some(2));
+    assert_eq!(core.wake(RISES), Woken::Decide);
+    assert_eq!(run(&mut core, 32), Some(0));
+    core.check();
 }
 
 #[test]
@@ -199,4 +250,81 @@ fn what_cannot_be_boosted_is_refused() {
         assert_eq!(refused, (number + 1 == MAX_BOOSTS).then_some(Refusal::NoMoreBoosts));
     }
     core.check();
+}
+
+/// What a guest may do to be boosted for longer.
+#[derive(Clone, Copy, Debug)]
+enum Trick {
+    Boost,
+    EndBoost,
+    Sleep,
+    /// An interrupt, which wakes it where it sleeps.
+    Interrupt,
+    /// Its timer is set, to fire after so long.
+    Timer(u64),
+}
+
+fn trick() -> impl Strategy<Value = Trick> {
+    prop_oneof![
+        Just(Trick::Boost),
+        Just(Trick::EndBoost),
+        Just(Trick::Sleep),
+        Just(Trick::Interrupt),
+        (0u64..9).prop_map(Trick::Timer),
+    ]
+}
+
+/// Has a guest try these, each after a pause. Returns when it ran boosted: from, to.
+fn boosted_turns(core: &mut Scheduler, tricks: &[(Trick, u64)]) -> Vec<(u64, u64)> {
+    let (mut now, mut turns) = (0, Vec::new());
+    let mut decision = core.decide(Instant(now));
+    for &(trick, pause) in tricks {
+        let end = now + pause;
+        while now < end {
+            let next = decision.until.map_or(end, |until| until.0.clamp(now, end));
+            if decision.run == Some(RISES) && core.is_boosted(RISES) {
+                turns.push((now, next));
+            }
+            now = next;
+            if decision.until.is_some_and(|until| until.0 <= now) {
+                decision = core.decide(Instant(now));
+            }
+        }
+        match trick {
+            Trick::Boost => _ = core.boost(RISES, Instant(now)),
+            Trick::EndBoost => _ = core.end_boost(RISES),
+            Trick::Sleep => core.sleep(RISES),
+            Trick::Interrupt => _ = core.wake(RISES),
+            Trick::Timer(after) => core.rises_at(RISES, Instant(now + after)),
+        }
+        decision = core.decide(Instant(now));
+    }
+    turns
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The promise of [`Boost`], whatever the guest does: one budget in each period, and two in any time as long as
+    /// one.
+    #[test]
+    fn no_guest_is_boosted_for_longer_than_promised(
+        (budget, rest, window) in (1u64..6, 1u64..20, prop::option::of(1u64..6)),
+        tricks in prop::collection::vec((trick(), 0u64..8), 1..80),
+    ) {
+        let period = budget + rest;
+        let mut core = three(boost(5, Duration(budget), period, window));
+        let turns = boosted_turns(&mut core, &tricks);
+        for &(begin, _) in &turns {
+            for periods in 1..4 {
+                let end = begin + periods * period;
+                let in_it = turns.iter().filter(|turn| turn.0 >= begin && turn.0 < end);
+                let boosted: u64 = in_it.map(|turn| turn.1.min(end) - turn.0).sum();
+                prop_assert!(
+                    boosted <= (periods + 1) * budget,
+                    "{boosted} in {periods} periods of {period} from {begin}, the budget is {budget}"
+                );
+            }
+        }
+    }
 }

@@ -40,12 +40,20 @@ pub(super) struct Boosts {
     grant: u64,
     /// An interrupt boosts it when the core decides next.
     rising: bool,
+    /// Its guest has said that it is urgent, or an interrupt came while its limit was spent.
+    urgent: bool,
+    owed: bool,
 }
 
 impl Boosts {
     /// An interrupt boosts it, or lets it be boosted for longer.
     pub(super) fn rises(&self) -> bool {
         self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window.0)
+    }
+
+    /// A new period boosts it at this instant, if it can run.
+    fn wants_new_period(&self, now: u64) -> bool {
+        !self.is_boosted && now >= self.next && (self.urgent || self.owed)
     }
 }
 
@@ -177,8 +185,16 @@ impl Model {
     pub(super) fn set_boost(&mut self, id: u8, is: Boost) {
         let params = Params { priority: is.priority, ..self.get(id).unwrap().params };
         self.arrive(id | BOOSTED, params, false);
-        let boosts = Boosts { is, is_boosted: false, next: 0, left: 0, grant: 0, rising: false };
-        self.get(id).unwrap().boosts = Some(boosts);
+        self.get(id).unwrap().boosts = Some(Boosts {
+            is,
+            is_boosted: false,
+            next: 0,
+            left: 0,
+            grant: 0,
+            rising: false,
+            urgent: false,
+            owed: false,
+        });
     }
 
     /// The entry at which a vCPU is.
@@ -189,17 +205,18 @@ impl Model {
 
     pub(super) fn boost(&mut self, id: u8, interrupt: bool, now: u64) -> bool {
         self.charge(now);
-        let Some(boosts) = self.find(id).and_then(|vcpu| vcpu.boosts) else { return false };
+        let Some(boosts) = self.get(id).and_then(|vcpu| vcpu.boosts.as_mut()) else { return false };
+        boosts.urgent |= !interrupt;
         let window = match boosts.is.window {
-            Some(window) if interrupt => window.0,
+            Some(window) if !boosts.urgent => window.0,
             _ => u64::MAX,
         };
-        let boosts = self.get(id).unwrap().boosts.as_mut().unwrap();
         boosts.rising = false;
         if now >= boosts.next {
             (boosts.next, boosts.left) = (now + boosts.is.period.0, boosts.is.budget.0);
         }
         boosts.grant = boosts.left.min(window);
+        boosts.owed = boosts.grant == 0 && (interrupt || boosts.owed);
         if boosts.grant == 0 {
             return false;
         }
@@ -215,12 +232,12 @@ impl Model {
         let taken = if self.running == Some(id | BOOSTED) { now - self.charged } else { 0 };
         let boosts = self.get(id).unwrap().boosts.as_mut().unwrap();
         assert!(boosts.is_boosted && now < boosts.next && boosts.left > taken);
-        (boosts.rising, boosts.grant) = (false, boosts.left);
+        (boosts.rising, boosts.grant, boosts.urgent) = (false, boosts.left, true);
     }
 
     pub(super) fn end_boost(&mut self, id: u8) -> bool {
         if let Some(boosts) = self.get(id).and_then(|vcpu| vcpu.boosts.as_mut()) {
-            boosts.grant = 0;
+            (boosts.grant, boosts.urgent, boosts.owed) = (0, false, false);
         }
         self.at(id) != id
     }
@@ -258,8 +275,12 @@ impl Model {
         for id in over.collect::<Vec<u8>>() {
             self.change_entry(id, false);
         }
-        let rising = |boosts: &mut Boosts| core::mem::take(&mut boosts.rising);
-        let rose = |vcpu: &mut Vcpu| vcpu.boosts.as_mut().is_some_and(rising).then_some(vcpu.id);
+        let rose = |vcpu: &mut Vcpu| {
+            let able = vcpu.is_able();
+            let boosts = vcpu.boosts.as_mut()?;
+            let rising = core::mem::take(&mut boosts.rising);
+            (rising || able && boosts.wants_new_period(now)).then_some(vcpu.id)
+        };
         for id in self.vcpus.iter_mut().filter_map(rose).collect::<Vec<u8>>() {
             // It may sleep again.
             if self.find(self.at(id)).is_some_and(|vcpu| vcpu.work) {
@@ -427,7 +448,16 @@ impl Model {
             0 => u64::MAX,
             _ => self.find(running.id & !BOOSTED).unwrap().boosts.unwrap().grant,
         };
+        let rises = |vcpu: &Vcpu| {
+            vcpu.boosts.is_some_and(|boosts| {
+                vcpu.id != running.id
+                    && boosts.wants_new_period(now)
+                    && running.sections == 0
+                    && boosts.is.priority > running.params.priority
+            })
+        };
         running.is_able()
+            && !able().any(rises)
             && now - self.charged < grant
             && able().all(|vcpu| vcpu.ceiling() <= running.ceiling())
             && (!shares || now - self.charged < running.left)
