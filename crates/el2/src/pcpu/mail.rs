@@ -266,9 +266,11 @@ impl Pcpu {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner != self.index {
-                // It may wait for its core and find what is new when it has that: a core that
-                // runs others would be interrupted for nothing, as often as a guest likes.
-                if !VMS[vm].gic.must_tell(index) {
+                // It may wait for its core and find what is new when it has that, or be off, and begin with
+                // what was posted: a core that runs others would be interrupted for nothing, as often as a
+                // guest likes. The fence in `find` is before this, and a vCPU that is on says so before
+                // one that comes before it looks.
+                if !VMS[vm].gic.must_tell(index) || !POWER[id.number()].hears() {
                     continue;
                 }
                 self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_for(id));

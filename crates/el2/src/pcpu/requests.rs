@@ -6,13 +6,13 @@
 //! receives a vCPU reads the word, too: the message may have gone to the core where it was before.
 
 use super::Pcpu;
-use crate::shared::{BOARD, REQUESTED, VMS};
+use crate::shared::{BOARD, POWER, REQUESTED, VMS};
 use crate::{status, tables};
 use abi::MAX_PCPUS;
 use abi::console::Order;
 use abi::service;
 use abi::system::System;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use sched::policy::{Answers, MigrationPolicy};
 use sched::{CoreSet, Member, Message, VcpuId};
 
@@ -57,6 +57,10 @@ impl Pcpu {
         if owner as u64 == to {
             return service::ALREADY_THERE;
         }
+        // One that is off goes when it is switched on. Its core would be interrupted for nothing.
+        if !POWER[id.number()].hears() {
+            return 0;
+        }
         self.pass_request(owner, id);
         0
     }
@@ -70,7 +74,12 @@ impl Pcpu {
     /// Has a vCPU that was switched on just now go to where it was asked to be while it was off.
     #[inline(never)]
     pub(super) fn follow_request(&self, id: VcpuId) {
-        if self.moves_on_request(self.vm_of(id)) && self.wanted_at(id) != self.index {
+        if !self.moves_on_request(self.vm_of(id)) {
+            return;
+        }
+        // It says that it is on; a core that asks reads that behind a fence, too, after it has written.
+        fence(Ordering::SeqCst);
+        if self.wanted_at(id) != self.index {
             self.pass_request(self.index, id);
         }
     }

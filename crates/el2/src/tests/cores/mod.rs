@@ -14,6 +14,7 @@
 //! | `every` | every trap of some kinds, one after the other |
 //! | `hang` | a core that hangs, and what others report |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
+//! | `unheard` | an interrupt for a vCPU that is off |
 //! | `woken` | a doorbell that comes when a timer wakes a vCPU |
 //!
 //! A seed is a history. One that fails is printed and replays:
@@ -35,6 +36,7 @@ mod reached;
 mod silent;
 mod supply;
 mod systems;
+mod unheard;
 mod woken;
 
 use reached::Reached;
