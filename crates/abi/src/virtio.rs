@@ -4,9 +4,9 @@
 //! The front finds devices of virtio-mmio (Virtual I/O Device (VIRTIO) 1.2, 4.2.2). Its accesses to their
 //! registers ([`crate::platform::VIRTIO_BASE`]) trap. Three registers are EL2's: [`QUEUE_NOTIFY`],
 //! [`INTERRUPT_STATUS`] and [`INTERRUPT_ACK`]. Any other access becomes a [`Request`]; the front's vCPU sleeps
-//! until the back has answered it, and executes the access again then. There is one request at a time for all
-//! devices of a front. An interrupt may wake the vCPU meanwhile; what it accesses in its handler takes the
-//! place of the request.
+//! until the back has answered it, and executes the access again then, or another one does, if the guest has moved there
+//! meanwhile what it was at. There is one request at a time for all devices of a front. An interrupt may wake the vCPU
+//! meanwhile; what it accesses in its handler takes the place of the request.
 //!
 //! The back has five registers for each front ([`crate::platform::VIRTIO_BACK_BASE`]), doublewords: an access of
 //! another width, or to another offset, reads zero and changes nothing. Both have the memory that is for the
@@ -56,6 +56,7 @@ impl Request {
     const SIZE: u32 = 46;
     const WRITE: u64 = 1 << 48;
     const VCPU: u32 = 49;
+    const VCPUS: u64 = 7 << Self::VCPU;
     const TAG: u32 = 52;
     const TAGS: u64 = 0xff << Self::TAG;
     const ANSWERED: u64 = 1 << 62;
@@ -124,12 +125,13 @@ impl Request {
         self.0 & Self::WAITS == 0
     }
 
-    /// Returns true if both are the same access of the same vCPU, whatever became of it.
+    /// Returns true if both are the same access, whatever became of it, by whichever vCPU: a guest may go on with
+    /// it on another one.
     #[must_use]
     pub const fn is_same(self, other: Self) -> bool {
         let differ = self.0 ^ other.0;
         let value = if self.is_write() { 0 } else { Self::VALUE };
-        differ & !(value | Self::TAGS | Self::ANSWERED) == 0
+        differ & !(value | Self::VCPUS | Self::TAGS | Self::ANSWERED) == 0
     }
 
     /// Returns true if it is this access, and has its answer.
@@ -180,8 +182,8 @@ mod tests {
             assert_eq!((request.vcpu(), request.device(), request.offset()), (7, 3, 0xffc));
             assert_eq!((request.size(), request.is_write()), (size, write.is_some()));
             assert_eq!(request.value(), write.unwrap_or(0) & 0xffff_ffff);
+            assert!(Request::new(6, 3, 0xffc, size, write).is_same(request), "another vCPU");
             let others = [
-                Request::new(6, 3, 0xffc, size, write),
                 Request::new(7, 2, 0xffc, size, write),
                 Request::new(7, 3, 0xff8, size, write),
                 Request::new(7, 3, 0xffc, if size == 4 { 2 } else { 4 }, write),

@@ -49,6 +49,12 @@ impl Access {
         })
     }
 
+    /// Returns what a store writes of what the guest's register has.
+    const fn written(self, register: u64) -> u64 {
+        let unused = 64 - 8 * self.size as u32;
+        register << unused >> unused
+    }
+
     /// Extends a value that was read as the guest's register gets it.
     fn extend(self, value: u64) -> u64 {
         let unused = 64 - 8 * u32::from(self.size);
@@ -201,7 +207,7 @@ fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
 fn virtio(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
     let (page, register) = (offset / VIRTIO_SIZE, offset % VIRTIO_SIZE);
     let write = match (access.write, core.loaded()) {
-        (true, Some(vcpu)) => Some(vcpu.register(access.register)),
+        (true, Some(vcpu)) => Some(access.written(vcpu.register(access.register))),
         _ => None,
     };
     let reply = match page.checked_sub(1) {
@@ -224,6 +230,18 @@ fn virtio(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A guest need not clear the upper half of a register before it stores the lower one.
+    #[test]
+    fn a_store_writes_no_more_than_its_width() {
+        for (size, written) in
+            [(0, 0xef), (1, 0xcdef), (2, 0x89ab_cdef), (3, 0x0123_4567_89ab_cdef)]
+        {
+            // Valid, a store, a translation fault, of x0.
+            let access = Access::decode(1 << 24 | size << 22 | 1 << 6 | 0b00_0111).unwrap();
+            assert_eq!(access.written(0x0123_4567_89ab_cdef), written);
+        }
+    }
 
     /// DDI 0487, D19.2.37, ISS encoding for an exception from a data abort, field by field.
     #[test]
