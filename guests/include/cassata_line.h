@@ -100,11 +100,22 @@ static int follow(struct tracepoint *point, void *function, const char *state)
     return error;
 }
 
-static void follow_no_longer(void *function)
+/* When it returns, no tracepoint's function runs any more. */
+static void stop_following(void *function)
 {
     tracepoint_probe_unregister(followed, function, NULL);
     tracepoint_synchronize_unregister();
+}
+
+static void drop_lines(void)
+{
     cpuhp_remove_state(hotplug_state);
+}
+
+static void follow_no_longer(void *function)
+{
+    stop_following(function);
+    drop_lines();
 }
 
 #endif

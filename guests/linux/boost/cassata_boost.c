@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch and
- * irq_handler_exit say which process each CPU goes on with, and a probe where __sched_setscheduler returns
+/* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch,
+ * irq_handler_exit and softirq_exit say which process each CPU goes on with, and a probe where __sched_setscheduler returns
  * says so of one that becomes a real-time process itself, without a switch (JISE 2013, section 4.3, without
  * changing the kernel). docs/src/boosts.md says what that is for. */
 #include <linux/interrupt.h>
@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/sched/deadline.h>
 #include <linux/sched/rt.h>
+#include <linux/smp.h>
 
 #include "cassata_line.h"
 
@@ -31,6 +32,9 @@ MODULE_PARM_DESC(calls, "how often it called the hypervisor; only to be read");
 
 /* What each CPU has said last. */
 static DEFINE_PER_CPU(u32, said);
+
+/* What interrupts have left to softirqs, a bit each: these may wake a process, too. */
+static DEFINE_PER_CPU(u32, left);
 
 /* Returns the answer of the hypervisor. */
 static long tell(u32 report)
@@ -76,11 +80,12 @@ static void say(u32 report)
 static void switched(void *unused, bool preempt, struct task_struct *previous,
                      struct task_struct *next, unsigned int state)
 {
+    raw_cpu_write(left, 0);
     say(report_of(next));
 }
 
 /* An interrupt has boosted this vCPU. If nothing urgent follows from it, the boost ends. */
-static void handled(void *unused, int interrupt, struct irqaction *action, int result)
+static void settle(void)
 {
     struct line *line = raw_cpu_read(own_line);
     u32 report = report_of(current);
@@ -93,6 +98,31 @@ static void handled(void *unused, int interrupt, struct irqaction *action, int r
         say(report);
     else if (!by_line || (line && READ_ONCE(line->awaited)))
         tell(0);
+}
+
+static void handled(void *unused, int interrupt, struct irqaction *action, int result)
+{
+    u32 pending = raw_cpu_read(left) | local_softirq_pending();
+
+    raw_cpu_write(left, pending);
+    if (!pending)
+        settle();
+}
+
+/* The kernel does one after the other before it goes on, and leaves to a process of its own what takes too long:
+ * sched_switch says that. */
+static void done(void *unused, unsigned int softirq)
+{
+    unsigned long flags;
+    u32 before, pending;
+
+    local_irq_save(flags);
+    before = raw_cpu_read(left);
+    pending = before & ~(1U << softirq);
+    raw_cpu_write(left, pending);
+    if (before && !pending)
+        settle();
+    local_irq_restore(flags);
 }
 
 /* A process may have become a real-time one, or none, without a switch to it: if it is the one that runs here. */
@@ -108,27 +138,65 @@ static int changed(struct kretprobe_instance *instance, struct pt_regs *register
 
 static struct kretprobe changes = { .kp.symbol_name = "__sched_setscheduler", .handler = changed };
 
-static struct tracepoint *handlers;
+/* Followed besides sched_switch. */
+static struct follower {
+    const char *name;
+    void *function;
+    struct tracepoint *point;
+} followers[] = {
+    { "irq_handler_exit", handled },
+    { "softirq_exit", done },
+};
+
+static void unregister_followers(size_t count)
+{
+    while (count-- > 0)
+        tracepoint_probe_unregister(followers[count].point, followers[count].function, NULL);
+}
+
+static int register_followers(void)
+{
+    size_t i;
+    int error;
+
+    for (i = 0; i < ARRAY_SIZE(followers); i++) {
+        error = tracepoint_probe_register(followers[i].point, followers[i].function, NULL);
+        if (error) {
+            unregister_followers(i);
+            return error;
+        }
+    }
+    return 0;
+}
+
+/* Nobody would end the boost of a CPU that runs a real-time process. */
+static void calm_down(void *unused)
+{
+    say(0);
+}
 
 static int __init boost_begin(void)
 {
-    struct tracepoint *switches;
+    struct tracepoint *switches = find_tracepoint("sched_switch");
+    size_t i;
     int error;
 
     if (!service_is_described("cassata,service-1.6")) {
         pr_err("cassata_boost: no Cassata service 1.6 here: the device tree has no node of it\n");
         return -ENODEV;
     }
-    switches = find_tracepoint("sched_switch");
-    handlers = find_tracepoint("irq_handler_exit");
-    if (!switches || !handlers) {
-        pr_err("cassata_boost: this kernel has no tracepoint sched_switch or irq_handler_exit\n");
-        return -ENOENT;
+    for (i = 0; i < ARRAY_SIZE(followers); i++) {
+        followers[i].point = find_tracepoint(followers[i].name);
+        if (!switches || !followers[i].point) {
+            pr_err("cassata_boost: this kernel has no tracepoint %s\n",
+                   switches ? followers[i].name : "sched_switch");
+            return -ENOENT;
+        }
     }
     error = follow(switches, switched, "cassata_boost:online");
     if (error)
         return error;
-    error = tracepoint_probe_register(handlers, handled, NULL);
+    error = register_followers();
     if (error) {
         follow_no_longer(switched);
         return error;
@@ -147,8 +215,10 @@ static void __exit boost_end(void)
 {
     if (changes.kp.addr)
         unregister_kretprobe(&changes);
-    tracepoint_probe_unregister(handlers, handled, NULL);
-    follow_no_longer(switched);
+    unregister_followers(ARRAY_SIZE(followers));
+    stop_following(switched);
+    on_each_cpu(calm_down, NULL, 1);
+    drop_lines();
 }
 
 module_init(boost_begin);
