@@ -73,23 +73,23 @@ impl Pcpu {
     /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load. If only
     /// the vCPU that runs has a new budget, it goes on.
     pub(super) fn timer_fired(&mut self) {
-        if self.scheduler.has_servers() && self.budget_is_renewed() {
+        let has_servers = self.scheduler.has_servers();
+        if has_servers && self.budget_is_renewed() {
             return;
         }
         timer::arm(self.deadlines.fired());
         let now = timer::now();
-        if self.scheduler.has_servers() {
-            self.book_throttling(now);
-            if cpu::interrupt_pending() {
-                self.need_resched = true;
-                self.look_later(self.known, now);
-                return;
-            }
-        }
         self.need_resched = false;
         self.look_at_timers(self.precedence.urgent(), now);
         let is_woken = self.need_resched;
         self.need_resched = true;
+        if has_servers {
+            self.book_throttling(now);
+            if !is_woken && cpu::interrupt_pending() {
+                self.look_later(self.known, now);
+                return;
+            }
+        }
         if self.consolidation.is_due(now) {
             self.look_at_load(now);
         }

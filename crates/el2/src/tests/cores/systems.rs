@@ -154,6 +154,11 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         let above = text.replace(lowest, "priority = 3 }]\nrealtime = true");
         let prepared = prepare("turns-of-vms.below", &above, directory);
         all.push(prepared.unwrap_or_else(|report| panic!("turns-of-vms.below: {report}")));
+        // And it has a budget.
+        let server = "server = { kind = \"deferrable\", budget = \"3ms\", period = \"10ms\" }";
+        let served = above.replace("priority = 3", &format!("priority = 3, {server}"));
+        let prepared = prepare("turns-of-vms.served", &served, directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("turns-of-vms.served: {report}")));
     }
     // One whose siblings meet, and may say so.
     if text.contains(WRITTEN) && name.starts_with("moved-") {

@@ -95,6 +95,20 @@ fn a_doorbell_is_taken_between_two_vcpus_that_their_timers_wake() {
     program::run("turns-of-vms", |core| assert!(is_taken_first(core, 0)));
 }
 
+/// Whatever EL2 has to book for budgets.
+#[test]
+fn no_doorbell_is_taken_before_a_realtime_vcpu_that_its_timer_wakes_where_there_are_budgets() {
+    program::run("turns-of-vms.served", |core| {
+        assert_eq!(loaded(core), Some(THIRD));
+        enable_timer(core);
+        sleep(core, SOON);
+        assert!([Some(FIRST), Some(SECOND)].contains(&loaded(core)));
+        ring();
+        pass(core);
+        assert_eq!((loaded(core), is_rung()), (Some(THIRD), true));
+    });
+}
+
 #[test]
 fn a_doorbell_is_taken_before_equals_below_a_realtime_vcpu_take_turns() {
     program::run("turns-of-vms.below", |core| {
