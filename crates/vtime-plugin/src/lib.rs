@@ -5,8 +5,8 @@
 //! TCG plugin it counts instructions and stops cores between blocks. Both
 //! halves meet in [`instrument`]; all rules are in the `vtime` crate.
 //!
-//! Nothing here knows more of QEMU than its plugin interface and these calls
-//! it makes to the C library:
+//! Nothing here knows more of QEMU than its plugin interface, these calls
+//! it makes to the C library,
 //!
 //! | call | by | means |
 //! | --- | --- | --- |
@@ -18,8 +18,11 @@
 //! | `pthread_cond_broadcast` on what a core sleeps on | anyone | kick it |
 //! | `pthread_cond_broadcast`, `pthread_cond_signal` otherwise | anyone | a core's wait is over |
 //! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
+//!
+//! and, in [`timers`] and [`wfe`], functions that it [exports](exports).
 
 mod control;
+mod exports;
 mod host;
 mod instrument;
 mod main_loop;
@@ -29,4 +32,5 @@ mod real;
 mod registers;
 mod reporter;
 mod role;
+mod timers;
 mod wfe;

@@ -2,6 +2,7 @@
 
 use crate::instrument::Instrument;
 use crate::real::real;
+use crate::timers;
 use libc::{POLLIN, c_int, pollfd, sigset_t, timespec};
 use rustix::fd::AsRawFd;
 use std::ptr;
@@ -23,8 +24,10 @@ pub fn poll(
     mask: *const sigset_t,
 ) -> c_int {
     let lockstep = &instrument.lockstep;
-    let deadline_ns =
-        timeout.filter(|t| t.tv_sec < NEVER_S).map(|t| lockstep.now_ns() + nanoseconds(t));
+    let timeout_ns = timeout.filter(|t| t.tv_sec < NEVER_S).map(nanoseconds);
+    // QEMU has rounded the second one up, in the first.
+    let soonest_ns = timeout_ns.into_iter().chain(timers::due_in_ns()).min();
+    let deadline_ns = soonest_ns.map(|ns| lockstep.now_ns() + ns);
     let mut with_wake = fds.to_vec();
     with_wake.push(pollfd { fd: lockstep.host().wake.as_raw_fd(), events: POLLIN, revents: 0 });
     loop {

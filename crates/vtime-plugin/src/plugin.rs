@@ -5,6 +5,7 @@ use crate::instrument::{self, Instrument};
 use crate::registers;
 use crate::reporter;
 use crate::role::{self, Role};
+use crate::timers;
 use crate::wfe;
 use qemu_plugin_sys::{
     QEMU_PLUGIN_VERSION, qemu_info_t, qemu_plugin_cb_flags, qemu_plugin_cond, qemu_plugin_id_t,
@@ -109,6 +110,7 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     if options.wfe_traps {
         wfe::find().map_err(|error| format!("virtual time: {error}"))?;
     }
+    timers::find().map_err(|error| format!("virtual time: {error}"))?;
     let instrument = instrument::install(options).map_err(|e| format!("virtual time: {e}"))?;
     // A program that QEMU starts would miss the symbols of QEMU's that this
     // object refers to.

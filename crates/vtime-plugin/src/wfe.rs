@@ -5,11 +5,10 @@
 //! WFE what it does for a WFI that traps: raise the exception to EL2, with the syndrome of a WFE. All
 //! that follows is QEMU's and the hypervisor's own.
 //!
-//! The plugin interface has nothing for that. QEMU exports the functions that its own code for WFI calls,
-//! as it does all that its modules may need; they are looked up by name, and the option is refused where
-//! one is missing. Translated code has the core's state in a register of the host's (`TCG_AREG0`) when it
-//! calls a plugin, and the address to which the call would return tells which instruction it stands
-//! before, as it does for QEMU's own helpers.
+//! The plugin interface has nothing for that. QEMU [exports](crate::exports) the functions that its own code
+//! for WFI calls; the option is refused where one is missing. Translated code has the core's state in a
+//! register of the host's (`TCG_AREG0`) when it calls a plugin, and the address to which the call would
+//! return tells which instruction it stands before, as it does for QEMU's own helpers.
 
 #[cfg(target_arch = "x86_64")]
 pub use host::{before_wfe, find};
@@ -18,8 +17,9 @@ pub use other_host::{before_wfe, find};
 
 #[cfg(target_arch = "x86_64")]
 mod host {
+    use crate::exports::exported;
     use std::arch::naked_asm;
-    use std::ffi::{CStr, c_int, c_uint, c_void};
+    use std::ffi::{c_int, c_uint, c_void};
     use std::mem::transmute;
     use std::sync::OnceLock;
 
@@ -54,26 +54,19 @@ mod host {
     /// # Errors
     /// If it does not export one.
     pub fn find() -> Result<(), String> {
-        let of = |name: &CStr| {
-            // SAFETY: the name is a terminated string.
-            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            let missing =
-                || format!("this QEMU does not export {}: take Debian's", name.to_string_lossy());
-            if found.is_null() { Err(missing()) } else { Ok(found.cast_const()) }
-        };
         // SAFETY: these have had these types in QEMU since 8.2; the version is checked before.
         let functions = unsafe {
             Functions {
-                hcr: transmute::<*const c_void, unsafe extern "C" fn(*mut State) -> u64>(of(
+                hcr: transmute::<*const c_void, unsafe extern "C" fn(*mut State) -> u64>(exported(
                     c"arm_hcr_el2_eff",
                 )?),
-                regime: transmute::<*const c_void, unsafe extern "C" fn(*mut State) -> c_int>(of(
-                    c"arm_mmu_idx",
-                )?),
-                level_of: transmute::<*const c_void, unsafe extern "C" fn(c_int) -> c_int>(of(
-                    c"arm_mmu_idx_to_el",
-                )?),
-                raise: of(c"raise_exception_ra")?,
+                regime: transmute::<*const c_void, unsafe extern "C" fn(*mut State) -> c_int>(
+                    exported(c"arm_mmu_idx")?,
+                ),
+                level_of: transmute::<*const c_void, unsafe extern "C" fn(c_int) -> c_int>(
+                    exported(c"arm_mmu_idx_to_el")?,
+                ),
+                raise: exported(c"raise_exception_ra")?,
             }
         };
         FUNCTIONS.get_or_init(|| functions);

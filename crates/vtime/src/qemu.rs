@@ -40,7 +40,8 @@ pub enum QemuError {
     },
     /// It was built without plugins.
     #[error(
-        "`{program}` was built without TCG plugins: build QEMU with --enable-plugins, or take Debian's"
+        "`{program}` was built without TCG plugins: build QEMU with --enable-plugins \
+         --enable-modules, or take Debian's"
     )]
     NoPlugins {
         /// The program as asked for.

@@ -64,6 +64,19 @@ pub fn attempt(arguments: &[&str], option: &str, preloaded: bool) -> (ExitStatus
     (output.status, String::from_utf8(output.stderr).unwrap())
 }
 
+/// The guest that reads a disk, built as its source says.
+fn disk_reader() -> &'static Path {
+    static GUEST: OnceLock<PathBuf> = OnceLock::new();
+    GUEST.get_or_init(|| {
+        let guest = Path::new(env!("CARGO_TARGET_TMPDIR")).join("disk.elf");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/qemu/disk.S");
+        let mut build = Command::new("aarch64-linux-gnu-gcc");
+        build.args("-nostdlib -static -Wl,--build-id=none -Wl,-N".split_whitespace());
+        run(build.arg("-Wl,-Ttext=0x40400000").arg("-o").arg(&guest).arg(source));
+        guest
+    })
+}
+
 /// The metronome, taking `interrupts` interrupts on each core and in each phase.
 fn metronome(interrupts: u64) -> Vec<String> {
     let guest = products().1.display().to_string();
@@ -177,6 +190,20 @@ impl Board {
     /// Starts a core with these instructions at their addresses, the first one first.
     pub fn program(pieces: &[(u64, &[u32])], options: Options) -> Self {
         Self::start_with(1, program(pieces), options, &[])
+    }
+
+    /// Starts a core that reads a disk of which each request takes `latency_ns`; `waits` says
+    /// how it waits for one.
+    pub fn disk(waits: u64, latency_ns: u64, options: Options) -> Self {
+        let waits = format!("loader,addr=0x48000000,data={waits},data-len=8");
+        let disk = format!("node-name=disk,driver=null-co,size=1048576,latency-ns={latency_ns}");
+        let guest = ["-kernel", &disk_reader().display().to_string(), "-device", &waits];
+        let more = "-M gic-version=2 -global virtio-mmio.force-legacy=false \
+                    -global virtio-mmio.ioeventfd=off \
+                    -device virtio-blk-device,drive=disk,bus=virtio-mmio-bus.31,cyls=2,heads=16,secs=63";
+        let mut arguments: Vec<&str> = more.split_whitespace().collect();
+        arguments.extend(["-blockdev", &disk]);
+        Self::start_with(1, guest.map(Into::into).into(), options, &arguments)
     }
 
     fn start_with(cores: u32, guest: Vec<String>, options: Options, more: &[&str]) -> Self {

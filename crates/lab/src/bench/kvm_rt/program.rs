@@ -12,7 +12,7 @@ const HACKBENCH: &str = "cassata.run=demo cassata.repeat=1000000";
 const DISK: &str = "virtio-mmio-31";
 const DISK_BUS: &str = "virtio-mmio-bus.31";
 const DISK_BYTES: u64 = 4 << 30;
-/// How long it takes for a request: what waits in QEMU's main loop does so for whole milliseconds.
+/// How long it takes for a request.
 const DISK_LATENCY_NS: u32 = 1_000_000;
 
 /// What the other guest does.
