@@ -5,7 +5,7 @@
 //! | raise | the interrupt is raised | EL2's vector, or EL2 goes on behind its WFI; or, if EL2 ran, it reads which interrupt it is |
 //! | entry | there | EL2 reads which interrupt it is |
 //! | handling | there | the interrupt is handled: a vCPU has been woken, or a virtual interrupt listed |
-//! | scheduling | there | EL2 takes the vCPU that had the core off the hardware; and where vCPUs leave for it, that |
+//! | scheduling | there | EL2 takes the vCPU that had the core off the hardware; where none had it, EL2 has decided; and where vCPUs leave for it, that |
 //! | loading | there | the general registers of the vCPU |
 //! | resume | there | the guest's vector |
 //! | guest | there | the guest's handler |
@@ -14,7 +14,7 @@
 //! *a* and *b* of its Figure 2 are one.
 
 use super::marks::{
-    ACKNOWLEDGE, DEPART, DEPARTED, ENTRY, HANDLED, HANDLER, RESUME, SWITCH, VECTOR, WAKE,
+    ACKNOWLEDGE, DECIDED, DEPART, DEPARTED, ENTRY, HANDLED, HANDLER, RESUME, SWITCH, VECTOR, WAKE,
 };
 use serde::{Deserialize, Serialize};
 use vtime::marks::{AllSequences, Noted};
@@ -123,7 +123,9 @@ pub fn way(all: &AllSequences, notes: &[Noted], raised_ns: u64) -> Result<Way, S
     let handled = marks.last(HANDLED, switch.unwrap_or(resume)).filter(|&at| at > acknowledge);
     let handled = handled.ok_or_else(|| missing(HANDLED))?;
     let (arrival, found) = arrival(&marks, acknowledge);
-    let scheduled = switch.unwrap_or(handled);
+    // Where the same vCPU goes on, EL2 has decided so if it slept; if not, there was nothing to decide.
+    let decided = marks.last(DECIDED, resume).filter(|&at| at > handled);
+    let scheduled = switch.or(decided).unwrap_or(handled);
     let times = [arrival, acknowledge, handled, scheduled, resume, vector, handler];
     Ok(of_times(&marks, raised_ns, times, found, switch.is_some()))
 }
@@ -166,9 +168,9 @@ mod tests {
     use super::*;
 
     fn all() -> AllSequences {
-        let names =
-            [ENTRY, WAKE, ACKNOWLEDGE, HANDLED, SWITCH, DEPART, DEPARTED, RESUME, VECTOR, HANDLER];
-        AllSequences { names: names.map(str::to_owned).into(), vcpus: Vec::new() }
+        let of_el2 = [ENTRY, WAKE, ACKNOWLEDGE, HANDLED, DECIDED, SWITCH, DEPART, DEPARTED, RESUME];
+        let names = of_el2.into_iter().chain([VECTOR, HANDLER]);
+        AllSequences { names: names.map(str::to_owned).collect(), vcpus: Vec::new() }
     }
 
     fn fold(raised_ns: u64, notes: &[(&str, u64)]) -> Result<Way, String> {
@@ -227,6 +229,22 @@ mod tests {
         // Raised while EL2 was about to load the vCPU.
         let way = fold(160, &asleep).unwrap();
         assert_eq!((way.stages, way.found), ([30, 0, 0, 0, 0, 20, 20], Found::Busy));
+    }
+
+    #[test]
+    fn a_decision_for_the_vcpu_that_slept_is_scheduling() {
+        let begin =
+            [(DECIDED, 99), (WAKE, 100), (ACKNOWLEDGE, 110), (HANDLED, 150), (DECIDED, 175)];
+        let rest = [(RESUME, 190), (VECTOR, 210), (HANDLER, 230)];
+        let stages = |marks: &[(&str, u64)]| fold(98, marks).unwrap().stages;
+        let same = [&begin[..], &rest].concat();
+        assert_eq!(stages(&same), [2, 10, 40, 25, 15, 20, 20]);
+        // Another interrupt was taken then, and EL2 decided again.
+        let twice = [(ACKNOWLEDGE, 176), (HANDLED, 180), (DECIDED, 186)];
+        assert_eq!(stages(&[&begin[..], &twice, &rest].concat()), [2, 10, 70, 6, 4, 20, 20]);
+        // With a switch it ends where that begins, as ever.
+        let switched = [&begin[..], &[(SWITCH, 180)], &rest].concat();
+        assert_eq!(stages(&switched), [2, 10, 40, 30, 10, 20, 20]);
     }
 
     #[test]

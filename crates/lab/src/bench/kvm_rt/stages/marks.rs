@@ -15,6 +15,8 @@ pub const WAKE: &str = "wake";
 pub const ACKNOWLEDGE: &str = "acknowledge";
 /// EL2 has handled the interrupt.
 pub const HANDLED: &str = "handled";
+/// EL2 has decided again which vCPU has the core, after it slept or did something else.
+pub const DECIDED: &str = "decided";
 /// EL2 begins to take a vCPU off the hardware, for another one.
 pub const SWITCH: &str = "switch";
 /// EL2 begins to let vCPUs leave that lose the core.
@@ -72,7 +74,7 @@ impl Image {
         match found[..] {
             [(_, address)] => Ok(*address),
             _ => Err(miette!(
-                help = "crates/lab/src/bench/kvm_rt/marks.rs says where the stages begin and end",
+                help = "crates/lab/src/bench/kvm_rt/stages/marks.rs says where the stages begin and end",
                 "{} has {} symbols for {what}, and must have one",
                 self.name,
                 found.len()
@@ -131,6 +133,7 @@ pub fn find(
     };
     let vectors = el2.symbol("exception_vectors", |name| name == "exception_vectors")?;
     let take = el2.method("interrupts", "take")?;
+    let decide = el2.method("run_loop", "decide_into")?;
     let save = el2.method("switch", "save_loaded")?;
     let migrate = el2.method("displacement", "migrate")?;
     let resume = el2.symbol("resume_guest", |name| name == "resume_guest")?;
@@ -140,6 +143,8 @@ pub fn find(
     add(Kind::Plain, WAKE, wakes.into_iter().map(|at| at + 4).collect(), base);
     add(Kind::Plain, ACKNOWLEDGE, el2.instructions("a read of ICC_IAR1_EL1", reads)?, base);
     add(Kind::Plain, HANDLED, el2.returns("a call of Pcpu::take", take)?, base);
+    let decided = el2.returns("a call of Pcpu::decide_into", decide)?;
+    add(Kind::Plain, DECIDED, decided, base);
     add(Kind::Plain, SWITCH, vec![save], base);
     add(Kind::Plain, DEPART, vec![migrate], base);
     add(Kind::Plain, DEPARTED, el2.returns("a call of Pcpu::migrate", migrate)?, base);
