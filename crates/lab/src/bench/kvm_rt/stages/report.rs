@@ -20,6 +20,8 @@ pub struct Row {
     pub load: Load,
     pub stages: Vec<Distribution>,
     pub response: Distribution,
+    /// What each stage took of the interrupt with the longest response, ns.
+    pub of_longest: Vec<u32>,
 }
 
 /// A figure of a distribution, with the name and the title of the table that has it of each stage.
@@ -42,10 +44,18 @@ pub const FIGURES: [Figure; 3] = [
 ];
 pub const MEAN: Figure = FIGURES[0];
 pub const LONGEST: Figure = FIGURES[2];
+/// Name and title of the table of the interrupts with the longest responses.
+const OF_LONGEST: (&str, &str) =
+    ("stages-of-longest", "Stages of the interrupt with the longest response");
 
 impl Row {
     pub fn name(&self) -> String {
         format!("{}, {}", self.route.words(), self.load.words())
+    }
+
+    /// Returns what each stage took of the interrupt with the longest response, ns.
+    pub fn stages_of_longest(&self) -> Vec<f64> {
+        self.of_longest.iter().map(|&ns| f64::from(ns)).collect()
     }
 
     /// Returns the figure of each stage, ns; 0 where there is none.
@@ -74,12 +84,16 @@ fn row(seen: &Seen, route: Route) -> Row {
         load: seen.case.load,
         stages: vec![Distribution::default(); COUNT],
         response: Distribution::default(),
+        of_longest: Vec::new(),
     };
     let add = |sum: &mut Distribution, one: &Distribution| {
         one.iter().for_each(|(value, count)| sum.record_many(value, count));
     };
     for kind in seen.kinds.iter().filter(|kind| belongs(row.route, kind)) {
         row.stages.iter_mut().zip(&kind.stages).for_each(|(sum, one)| add(sum, one));
+        if kind.response.max() > row.response.max() {
+            row.of_longest.clone_from(&kind.of_longest);
+        }
         add(&mut row.response, &kind.response);
     }
     row
@@ -92,9 +106,20 @@ pub struct Added {
 }
 
 impl Added {
-    /// Returns what it adds to each stage, ns.
+    /// Returns what it adds to a figure of each stage, ns: those of different stages may be of different
+    /// interrupts.
     pub fn stages(&self, figure: Figure) -> Vec<f64> {
-        let [with, without] = [&self.with, &self.without].map(|row| row.figures(figure));
+        self.beyond(|row| row.figures(figure))
+    }
+
+    /// Returns by how much each stage of the interrupt with the longest response is longer than of that without
+    /// the load, ns: what it adds to the longest response.
+    pub fn to_longest(&self) -> Vec<f64> {
+        self.beyond(Row::stages_of_longest)
+    }
+
+    fn beyond(&self, of: impl Fn(&Row) -> Vec<f64>) -> Vec<f64> {
+        let (with, without) = (of(&self.with), of(&self.without));
         with.iter().zip(without).map(|(with, without)| with - without).collect()
     }
 }
@@ -130,12 +155,12 @@ impl All {
         }
         let rows = self.rows();
         let parts = STAGES.map(|(name, _)| name);
-        for figure in [MEAN, LONGEST] {
-            let bars: Vec<_> = rows.iter().map(|row| (row.name(), row.figures(figure))).collect();
-            let (file, title) = (format!("stages-{}", figure.name), figure.title);
-            let caption = "The longest of different stages are of different interrupts.";
-            let caption = if figure.name == MEAN.name { "" } else { caption };
-            let drawn = answer.drawing(&file, &stacks(&parts, &bars, "ns"), caption);
+        let means: Vec<_> = rows.iter().map(|row| (row.name(), row.figures(MEAN))).collect();
+        let longest = rows.iter().map(|row| (row.name(), row.stages_of_longest())).collect();
+        for (file, title, bars) in
+            [("stages-mean", MEAN.title, means), (OF_LONGEST.0, OF_LONGEST.1, longest)]
+        {
+            let drawn = answer.drawing(file, &stacks(&parts, &bars, "ns"), "");
             answer.section(title, drawn);
         }
         let tables = self.tables();
@@ -154,7 +179,8 @@ impl All {
     fn tables(&self) -> Vec<Dataset> {
         let rows = self.rows();
         let figures = FIGURES.map(|figure| table(&rows, figure));
-        figures.into_iter().chain([self.places(), self.additions()]).collect()
+        let rest = [table_of_longest(&rows), self.places(), self.additions()];
+        figures.into_iter().chain(rest).collect()
     }
 
     /// Where interrupts found the core, case by case.
@@ -181,17 +207,23 @@ impl All {
     fn additions(&self) -> Dataset {
         let added = self.added();
         let rows = added.iter().flat_map(|added| {
-            let stages = added.stages(MEAN).into_iter().zip(added.stages(LONGEST));
-            let named = STAGES.iter().map(|(name, _)| *name).zip(stages);
-            named.map(move |(stage, (mean, longest))| (added.with.route, stage, mean, longest))
+            let route = added.with.route;
+            let [mean, longest] = [MEAN, LONGEST].map(|figure| added.stages(figure));
+            let to_longest = added.to_longest();
+            let each = STAGES.iter().enumerate();
+            each.map(move |(at, (name, _))| (route, *name, [mean[at], longest[at], to_longest[at]]))
         });
-        let rows: Vec<_> = rows.filter(|row| row.2.abs() >= 0.5 || row.3.abs() >= 0.5).collect();
+        let rows: Vec<_> = rows.filter(|row| row.2.iter().any(|ns| ns.abs() >= 0.5)).collect();
         Dataset::of("added", "What hackbench adds", rows)
             .name("way", |row| row.0.words())
             .name("stage", |row| row.1)
-            .column("mean", Unit::Nanoseconds, |row| row.2)
+            .column("mean", Unit::Nanoseconds, |row| row.2[0])
             .digits(0)
-            .column("longest", Unit::Nanoseconds, |row| row.3)
+            .column("longest", Unit::Nanoseconds, |row| row.2[1])
+            .head("longest of the stage")
+            .digits(0)
+            .column("to_longest", Unit::Nanoseconds, |row| row.2[2])
+            .head("in the longest response")
             .digits(0)
             .done()
     }
@@ -209,6 +241,20 @@ fn table(rows: &[Row], figure: Figure) -> Dataset {
             data.column(name, Unit::Nanoseconds, |row| (figure.of)(&row.stages[stage])).digits(0);
     }
     data.column("response", Unit::Nanoseconds, |row| (figure.of)(&row.response)).digits(0).done()
+}
+
+/// Returns a table of what the interrupts with the longest responses took in each stage.
+fn table_of_longest(rows: &[Row]) -> Dataset {
+    let mut data = Dataset::of(OF_LONGEST.0, OF_LONGEST.1, rows)
+        .name("way", |row: &&Row| row.route.words())
+        .name("load", |row| row.load.words());
+    for (stage, (name, _)) in STAGES.iter().enumerate() {
+        data =
+            data.column(name, Unit::Nanoseconds, |row| f64::from(row.of_longest[stage])).digits(0);
+    }
+    data.column("response", Unit::Nanoseconds, |row| row.response.max().map(f64::from))
+        .digits(0)
+        .done()
 }
 
 /// Returns a number of interrupts to calculate with.

@@ -37,6 +37,8 @@ pub struct Kind {
     pub stages: Vec<Distribution>,
     /// All stages but the guest's own, ns.
     pub response: Distribution,
+    /// What each stage took of the interrupt with the longest response, ns.
+    pub of_longest: Vec<u32>,
 }
 
 /// What a run brought.
@@ -174,14 +176,19 @@ fn add(kinds: &mut Vec<Kind>, way: &Way, response: u64) {
             departed: way.departed,
             stages: vec![Distribution::default(); COUNT],
             response: Distribution::default(),
+            of_longest: Vec::new(),
         });
         kinds.len() - 1
     });
     let narrow = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
-    for (all, &ns) in kinds[at].stages.iter_mut().zip(&way.stages) {
+    let kind = &mut kinds[at];
+    for (all, &ns) in kind.stages.iter_mut().zip(&way.stages) {
         all.record(narrow(ns));
     }
-    kinds[at].response.record(narrow(response));
+    if kind.response.max().is_none_or(|longest| longest < narrow(response)) {
+        kind.of_longest = way.stages.map(narrow).into();
+    }
+    kind.response.record(narrow(response));
 }
 
 #[cfg(test)]
@@ -189,6 +196,18 @@ mod tests {
     use super::super::marks::HANDLER;
     use super::*;
     use vtime::marks::Sequences;
+
+    #[test]
+    fn the_stages_of_the_longest_response_are_of_one_interrupt() {
+        let mut kinds = Vec::new();
+        for stages in [[1, 2, 90, 4, 5, 6, 7], [1, 2, 3, 200, 5, 6, 7], [1, 2, 3, 4, 150, 6, 900]] {
+            let (found, switched, departed) = (Found::Idle, false, false);
+            let way = Way { stages, found, switched, departed };
+            add(&mut kinds, &way, stages[..RESPONSE].iter().sum());
+        }
+        assert_eq!(kinds[0].of_longest, [1, 2, 3, 200, 5, 6, 7]);
+        assert_eq!(kinds[0].response.max(), Some(217));
+    }
 
     #[test]
     fn an_activation_is_found_by_its_vector() {
