@@ -24,6 +24,10 @@ pub enum Route {
     El2,
     /// The timer, for which Linux's vCPU leaves the core (`on-demand`).
     Departure,
+    /// The timer, whatever it finds; FreeRTOS is above Linux, which is the paper's prioritisation.
+    Above,
+    /// Likewise, but FreeRTOS is equal to Linux: not tuned.
+    Equal,
     /// The timer, ahead of which the core is taken from Linux.
     Advance,
     /// A device that is passed through to it.
@@ -57,6 +61,8 @@ impl Route {
             Self::Kernel => "kernel",
             Self::El2 => "el2",
             Self::Departure => "departure",
+            Self::Above => "above",
+            Self::Equal => "equal",
             Self::Advance => "advance",
             Self::Device => "device",
             Self::Core => "core",
@@ -71,6 +77,8 @@ impl Route {
             Self::Kernel => "from Linux at EL1",
             Self::El2 => "while EL2 works for Linux",
             Self::Departure => "with a departure",
+            Self::Above => "above Linux",
+            Self::Equal => "equal to Linux",
             Self::Advance => "ahead of its timer",
             Self::Device => "passed-through device",
             Self::Core => "from another core",
@@ -135,6 +143,10 @@ pub fn cases(extent: Extent) -> Vec<Case> {
         (Route::User, Load::Compute),
         (Route::Kernel, Load::Hackbench),
         (Route::Departure, Load::Hackbench),
+        (Route::Above, Load::Idle),
+        (Route::Above, Load::Hackbench),
+        (Route::Equal, Load::Idle),
+        (Route::Equal, Load::Hackbench),
         (Route::Advance, Load::Idle),
         (Route::Advance, Load::Hackbench),
         (Route::Device, Load::Idle),
@@ -178,8 +190,8 @@ mod tests {
         let routes = |some: &dyn Fn(&Case) -> bool| {
             cases.iter().filter(|case| some(case)).map(|case| case.route).collect::<BTreeSet<_>>()
         };
-        assert_eq!(routes(&|_| true).len(), 8);
-        assert_eq!(routes(&|case| case.load.is_load()).len(), 8);
+        assert_eq!(routes(&|_| true).len(), 10);
+        assert_eq!(routes(&|case| case.load.is_load()).len(), 10);
         assert!(cases.iter().all(|case| case.activations == 2_000));
     }
 }

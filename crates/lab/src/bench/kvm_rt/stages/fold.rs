@@ -5,7 +5,7 @@
 //! | raise | the interrupt is raised | EL2's vector, or EL2 goes on behind its WFI; or, if EL2 ran, it reads which interrupt it is |
 //! | entry | there | EL2 reads which interrupt it is |
 //! | handling | there | the interrupt is handled: a vCPU has been woken, or a virtual interrupt listed |
-//! | scheduling | there | EL2 takes the vCPU that had the core off the hardware; where none had it, EL2 has decided; and where vCPUs leave for it, that |
+//! | scheduling | there | EL2 takes the vCPU that had the core off the hardware, before which other guests may go on; where none had it, EL2 has decided; and where vCPUs leave for it, that |
 //! | loading | there | the general registers of the vCPU |
 //! | resume | there | the guest's vector |
 //! | guest | there | the guest's handler |
@@ -78,6 +78,10 @@ impl Marks<'_> {
         (0..end).find(|&at| self.is(at, name))
     }
 
+    fn first_behind(&self, name: &str, begin: usize) -> Option<usize> {
+        (begin..self.notes.len()).find(|&at| self.is(at, name))
+    }
+
     fn time(&self, at: usize) -> u64 {
         self.notes[at].2
     }
@@ -120,7 +124,10 @@ pub fn way(all: &AllSequences, notes: &[Noted], raised_ns: u64) -> Result<Way, S
         let times = [begun, begun, begun, begun, resume, vector, handler];
         return Ok(of_times(&marks, raised_ns, times, Found::Busy, switch.is_some()));
     };
-    let handled = marks.last(HANDLED, switch.unwrap_or(resume)).filter(|&at| at > acknowledge);
+    // If EL2 goes back to another guest, the vCPU waits for the core from then on, which is no handling.
+    let back = marks.first_behind(RESUME, acknowledge).unwrap_or(resume);
+    let stay_ends = back.min(switch.unwrap_or(resume));
+    let handled = marks.last(HANDLED, stay_ends).filter(|&at| at > acknowledge);
     let handled = handled.ok_or_else(|| missing(HANDLED))?;
     let (arrival, found) = arrival(&marks, acknowledge);
     // Where the same vCPU goes on, EL2 has decided so if it slept; if not, there was nothing to decide.
@@ -245,6 +252,17 @@ mod tests {
         // With a switch it ends where that begins, as ever.
         let switched = [&begin[..], &[(SWITCH, 180)], &rest].concat();
         assert_eq!(stages(&switched), [2, 10, 40, 30, 10, 20, 20]);
+    }
+
+    #[test]
+    fn a_vcpu_that_waits_for_an_equal_one_is_scheduled_until_it_has_the_core() {
+        let wait =
+            [(ENTRY, 100), (ACKNOWLEDGE, 130), (HANDLED, 180), (RESUME, 220), (RESUME, 5_000)];
+        let end = [(ENTRY, 9_000), (ACKNOWLEDGE, 9_030), (HANDLED, 9_050), (SWITCH, 9_100)];
+        let rest = [(RESUME, 9_400), (VECTOR, 9_420), (HANDLER, 9_450)];
+        let way = fold(95, &[&wait[..], &end, &rest].concat()).unwrap();
+        assert_eq!(way.stages, [5, 30, 50, 8_920, 300, 20, 30]);
+        assert_eq!((way.found, way.switched), (Found::Guest(1), true));
     }
 
     #[test]

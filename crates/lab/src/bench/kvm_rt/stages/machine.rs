@@ -35,12 +35,17 @@ pub fn description(case: &Case, root: &Path) -> String {
         (_, false) => 2,
     };
     let advance = if case.route == Route::Advance { "" } else { "timer_advance = \"0us\"\n" };
+    // Only a real-time VM has an advance, and it is above others.
+    let (ranked, realtime) = match case.route {
+        Route::Equal => (equal(0), String::new()),
+        _ => ("{ pcpu = 0, priority = 10 }".into(), format!("realtime = true\n{advance}")),
+    };
     let device = if case.route == Route::Device { "devices = [\"rtc\"]\n" } else { "" };
     let other = if pcpus == 3 { ", { pcpu = 2, priority = 10 }" } else { "" };
     let mut text = format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
          [[vm]]\nname = \"rtos\"\nkernel = {:?}\nmemory = {{ size = \"32M\" }}\n\
-         vcpus = [{{ pcpu = 0, priority = 10 }}{other}]\nrealtime = true\n{device}{advance}\
+         vcpus = [{ranked}{other}]\n{realtime}{device}\
          report = \"1M\"\ncmdline = {:?}\n",
         images.rtos,
         told_rtos(case)
@@ -61,8 +66,7 @@ pub fn description(case: &Case, root: &Path) -> String {
                 Route::Departure => "migration_policy = \"on-demand\"\n",
                 _ => "",
             };
-            let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = 1, quantum = \"100us\" }}");
-            let first = if shares { vcpu(0) + ", " } else { String::new() };
+            let first = if shares { equal(0) + ", " } else { String::new() };
             let _ = write!(
                 text,
                 "\n[[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\n\
@@ -70,11 +74,17 @@ pub fn description(case: &Case, root: &Path) -> String {
                 images.kernel,
                 images.initramfs,
                 told_linux(case.load),
-                vcpu(1)
+                equal(1)
             );
         }
     }
     text
+}
+
+/// Returns a vCPU of the lower priority. Its quantum is shorter than FreeRTOS's period: where both are equal, no
+/// release waits for an earlier one, too.
+fn equal(pcpu: u32) -> String {
+    format!("{{ pcpu = {pcpu}, priority = 1, quantum = \"100us\" }}")
 }
 
 fn told_rtos(case: &Case) -> String {
@@ -125,5 +135,26 @@ mod tests {
         });
         let all = cases(Extent::Full).into_iter().chain(quick);
         testing::lack_guests_only(all, |case, root| Some(description(case, root)));
+    }
+
+    #[test]
+    fn a_guest_that_is_not_tuned_differs_by_its_rank_only() {
+        let text = |route| {
+            let case = Case { route, load: Load::Hackbench, activations: 9 };
+            description(&case, Path::new(""))
+        };
+        let (above, equal) = (text(Route::Above), text(Route::Equal));
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let only = |text: &str, other: &str| -> Vec<_> {
+            let other = lines(other);
+            lines(text).into_iter().filter(|line| !other.contains(line)).collect()
+        };
+        assert_eq!(
+            only(&above, &equal),
+            ["vcpus = [{ pcpu = 0, priority = 10 }]", "realtime = true", "timer_advance = \"0us\""]
+        );
+        let rank = "vcpus = [{ pcpu = 0, priority = 1, quantum = \"100us\" }]";
+        assert_eq!(only(&equal, &above), [rank]);
+        assert_eq!(text(Route::Kernel), above, "the same machine, of which others are looked at");
     }
 }

@@ -14,7 +14,7 @@ use abi::report::Sample;
 use miette::{Context, IntoDiagnostic, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use vtime::marks::{AllSequences, Marks, Noted};
+use vtime::marks::{AllSequences, LONGEST, Marks, Noted};
 
 /// Virtual time for the machine: many times what the longest needs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -152,9 +152,14 @@ fn sequence<'a>(noted: &'a AllSequences, sample: &Sample) -> Result<&'a [Noted],
         let vector = notes.iter().rev().find(|one| noted.name(one) == VECTOR);
         vector.is_some_and(|vector| vector.2 == vector_ns)
     };
-    notes
+    let notes = notes
         .filter(is_its)
-        .ok_or_else(|| format!("no sequence of marks has the guest's vector at {vector_ns} ns"))
+        .ok_or_else(|| format!("no sequence of marks has the guest's vector at {vector_ns} ns"))?;
+    // A vCPU that waits may wait for longer than the instrument remembers.
+    if notes.len() == LONGEST && notes[0].2 > sample.raised {
+        return Err(format!("marks that led to the guest's vector at {vector_ns} ns are lost"));
+    }
+    Ok(notes)
 }
 
 impl Way {
@@ -222,5 +227,20 @@ mod tests {
         assert_eq!(sequence(&noted, &sample(102)).unwrap()[0].2, 2_000);
         assert!(sequence(&noted, &sample(103)).unwrap_err().contains("at 2001 ns"));
         assert!(sequence(&noted, &sample(1_000)).is_err());
+    }
+
+    #[test]
+    fn marks_that_are_lost_are_no_stages() {
+        let mut core = Sequences::default();
+        for at in 0..LONGEST as u64 - 2 {
+            core.note(Noted(2, None, 1_000 + at), false);
+        }
+        core.note(Noted(0, None, 2_000), false);
+        core.note(Noted(1, None, 2_050), true);
+        let names = vec![VECTOR.into(), HANDLER.into(), "resume".into()];
+        let noted = AllSequences { names, vcpus: vec![core] };
+        let sample = |raised| Sample { raised, response: 2_002 - raised as u32, dispatch: 0 };
+        assert!(sequence(&noted, &sample(1_000)).is_ok());
+        assert!(sequence(&noted, &sample(999)).unwrap_err().contains("2000 ns are lost"));
     }
 }
