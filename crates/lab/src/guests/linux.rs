@@ -42,8 +42,8 @@ pub struct LinuxProgress {
     pub latencies_ns: Distribution,
     /// Each build of a part of Linux.
     pub builds: Vec<Build>,
-    /// How late its real-time process was, if it ran one beside other work: in all runs of it.
-    pub wakes: Option<Wakes>,
+    /// How late its real-time process was, if it ran one beside other work: in each run of it.
+    pub wakes: Vec<Wakes>,
     /// What it does with locks by the hypervisor, if it was asked for something.
     pub locks: Option<Locks>,
     /// How often it told its scheduler that the hypervisor leaves more or less of a CPU, if it was asked to.
@@ -164,6 +164,12 @@ impl Locks {
 }
 
 impl LinuxProgress {
+    /// Returns how late its real-time process was in all runs of it together; none before one is over.
+    #[must_use]
+    pub fn all_wakes(&self) -> Option<Wakes> {
+        self.wakes.iter().copied().reduce(Wakes::and)
+    }
+
     /// Takes one line of its console.
     pub fn hear(&mut self, line: &str) {
         let Some((_, said)) = line.split_once("cassata: ") else { return self.count(line) };
@@ -184,8 +190,7 @@ impl LinuxProgress {
         } else if let Some(said) = said.strip_prefix("kbuild ") {
             self.builds.extend(Build::of(said));
         } else if let Some(said) = said.strip_prefix("realtime ") {
-            let wakes = Wakes::of(said);
-            self.wakes = wakes.map(|wakes| self.wakes.map_or(wakes, |before| before.and(wakes)));
+            self.wakes.extend(Wakes::of(said));
         } else if let Some(said) = said.strip_prefix("latency ") {
             if let Some((ns, times)) = number(said, "ns").zip(number(said, "times")) {
                 self.latencies_ns.record_many(ns, times);
@@ -315,8 +320,14 @@ mod tests {
     fn reads_how_late_a_real_time_process_was() {
         let linux = hear(&["cassata: realtime wakes=1000 min_ns=5120 mean_ns=6044 max_ns=310976"]);
         let expected = Wakes { count: 1_000, min_ns: 5_120, mean_ns: 6_044, max_ns: 310_976 };
-        assert_eq!(linux.wakes, Some(expected));
-        assert_eq!(hear(&["cassata: realtime wakes=1000 min_ns=5120"]).wakes, None);
+        assert_eq!(linux.all_wakes(), Some(expected));
+        let twice = hear(&[
+            "cassata: realtime wakes=300 min_ns=10 mean_ns=20 max_ns=30",
+            "cassata: realtime wakes=100 min_ns=20 mean_ns=40 max_ns=90",
+        ]);
+        let together = Wakes { count: 400, min_ns: 10, mean_ns: 25, max_ns: 90 };
+        assert_eq!((twice.wakes.len(), twice.all_wakes()), (2, Some(together)));
+        assert_eq!(hear(&["cassata: realtime wakes=1000 min_ns=5120"]).all_wakes(), None);
     }
 
     #[test]

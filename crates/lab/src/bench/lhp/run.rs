@@ -235,7 +235,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         kernel: Vec::new(),
         locks: linux.locks.clone(),
         builds: linux.builds.clone(),
-        wakes: linux.wakes,
+        wakes: linux.all_wakes(),
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
 }
@@ -294,7 +294,7 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
         return Err(format!("Linux gave up: {why}"));
     }
     if let Linux::Realtime { wakes, .. } = *wanted {
-        let told = linux.wakes.filter(|told| linux.done && told.count == u64::from(wakes));
+        let told = linux.all_wakes().filter(|told| linux.done && told.count == u64::from(wakes));
         told.ok_or_else(|| format!("Linux did not tell of {wakes} wake-ups"))?;
         // As many runs as there was time for; the last is not over.
         return Ok(Sample(linux.hackbench_s.clone()));

@@ -90,7 +90,7 @@ impl All {
     }
 
     /// What is demanded of a boost, and what the paper says of it.
-    fn boosted(&self, control: Control, tuning: Tuning, program: Program) -> [Check; 5] {
+    fn boosted(&self, control: Control, tuning: Tuning, program: Program) -> [Check; 6] {
         let (guest, beside, how) = (control.words(), program.name(), tuning.words());
         let name = |what| format!("{guest}, {beside}, {how}: {what}");
         let above = (Tuning::Above, program);
@@ -100,6 +100,7 @@ impl All {
             Some(of(one)?.over(of(other)?))
         };
         let latest = name("longest latency, above being 1");
+        let missed = self.at(control, tuning, program).map(|seen| real(seen.missed));
         let dearer = name("time of the program, without the guest's other work being 1");
         let faster = name("how much faster the program is than with the guest above");
         let same = name("mean latency, above being 1");
@@ -108,6 +109,7 @@ impl All {
         let gain = time(Tuning::Above, tuning);
         [
             Check::new(&latest, ratio(LONGEST), "", Goal::AtMost(LONGER)),
+            Check::new(&name("periods missed"), missed, "", Goal::Exactly(0.0)),
             estimated(&dearer, cost, "", Goal::AtMost(DEARER)),
             estimated(&faster, gain, "times", Goal::AtLeast(FASTER)).as_statement(),
             Check::new(&same, ratio(MEAN), "", Goal::AtMost(SAME)).as_statement(),
@@ -126,7 +128,8 @@ mod tests {
         let case = Case { control: Control::Freertos, tuning, program, runs: 2 };
         let wakes = Wakes { count: 300, min_ns: 5_000, mean_ns: 10_000, max_ns };
         let runs = Sample(vec![time, time * 1.000_1]);
-        Seen { case, real_s: 0.0, virtual_s: 0.0, wakes, runs }
+        let missed = max_ns / 1_009_000;
+        Seen { case, real_s: 0.0, virtual_s: 0.0, wakes, missed, runs }
     }
 
     fn verdicts(measurements: Vec<Seen>) -> Vec<&'static str> {
@@ -144,9 +147,10 @@ mod tests {
                 seen((Tuning::Calls, Program::Compute), max_ns, time),
             ])
         };
-        assert_eq!(found(20_900, 1.02), ["holds", "holds", "agrees", "agrees", "agrees"]);
-        assert_eq!(found(22_000, 1.05), ["FAILS", "FAILS", "agrees", "agrees", "agrees"]);
-        assert_eq!(found(24_000, 1.6), ["FAILS", "FAILS", "differs", "agrees", "differs"]);
+        assert_eq!(found(20_900, 1.02), ["holds", "holds", "holds", "agrees", "agrees", "agrees"]);
+        assert_eq!(found(22_000, 1.05), ["FAILS", "holds", "FAILS", "agrees", "agrees", "agrees"]);
+        assert_eq!(found(24_000, 1.6), ["FAILS", "holds", "FAILS", "differs", "agrees", "differs"]);
+        assert_eq!(found(2_000_000, 1.02)[1], "FAILS", "a period was missed");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const WAKES: u32 = 250;
 /// Microseconds between two of them: neither a divisor of Linux's tick nor of a millisecond. `cyclictest`'s stand
 /// in guests/linux/init, too.
-const PERIOD_US: u32 = 1_009;
+pub const PERIOD_US: u32 = 1_009;
 /// Thousandths of its core that FreeRTOS's other task burns; Linux's other work leaves as much.
 const BURNS: u32 = 950;
 /// When FreeRTOS's task first wakes, ms after its start: Linux has booted.

@@ -42,6 +42,7 @@ impl All {
             .head("the guest is")
             .name("wakes", |seen| seen.wakes.count)
             .head("process: n")
+            .name("missed", |seen| seen.missed)
             .column("process_min", Unit::Nanoseconds, |seen| Some(real(seen.wakes.min_ns)))
             .head("min")
             .column("process_mean", Unit::Nanoseconds, |seen| Some(real(seen.wakes.mean_ns)))

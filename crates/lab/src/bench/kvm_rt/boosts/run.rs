@@ -29,6 +29,9 @@ pub struct Seen {
     pub virtual_s: f64,
     /// How late the real-time process was.
     pub wakes: Wakes,
+    /// Periods in which it did not begin. FreeRTOS makes up for them. Linux does not, and tells no more than its longest
+    /// latency of each [`machine::WAKES`]: it missed those, and maybe others where it missed any.
+    pub missed: u64,
     /// Time of each run of the other guest's program but the first, seconds.
     pub runs: Sample,
 }
@@ -76,6 +79,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         real_s: run.elapsed.as_secs_f64(),
         virtual_s: run.virtual_time().unwrap_or_default().as_secs_f64(),
         wakes,
+        missed: missed(case, control, &run.observer),
         runs: counted(case, linux),
     })
 }
@@ -99,7 +103,7 @@ fn has_enough(case: &Case, wakes: Option<Wakes>, linux: &LinuxProgress) -> bool 
 /// Returns how late the real-time process was: from when its timer was due until it ran.
 fn wakes(case: &Case, linux: &LinuxProgress, observer: &Observer) -> Option<Wakes> {
     match case.control {
-        Control::Linux => linux.wakes,
+        Control::Linux => linux.all_wakes(),
         Control::Freertos => {
             let dispatch = &observer.reports(CONTROL)?.dispatch;
             Some(Wakes {
@@ -109,5 +113,35 @@ fn wakes(case: &Case, linux: &LinuxProgress, observer: &Observer) -> Option<Wake
                 max_ns: dispatch.max()?.into(),
             })
         }
+    }
+}
+
+/// Returns in how many periods the real-time process did not begin, of Linux at least.
+fn missed(case: &Case, linux: &LinuxProgress, observer: &Observer) -> u64 {
+    match case.control {
+        Control::Linux => linux.wakes.iter().map(periods_missed).sum(),
+        Control::Freertos => {
+            let header = observer.reports(CONTROL).and_then(|reports| reports.header);
+            header.map_or(0, |header| header.missed)
+        }
+    }
+}
+
+/// Returns how many periods passed in the longest latency of a run of `cyclictest`, which goes on with the next.
+fn periods_missed(wakes: &Wakes) -> u64 {
+    wakes.max_ns / (u64::from(machine::PERIOD_US) * 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_of_many_periods_misses_as_many() {
+        let missed = |max_ns| {
+            let wakes = Wakes { count: 250, min_ns: 5_000, mean_ns: 6_000, max_ns };
+            periods_missed(&wakes)
+        };
+        assert_eq!([1_008_999, 1_009_000, 99_100_000].map(missed), [0, 1, 98]);
     }
 }

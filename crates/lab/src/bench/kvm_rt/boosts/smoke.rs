@@ -57,7 +57,7 @@ fn becomes_urgent(bench: &Bench) -> Result<()> {
     let bundle = bench.pack(&bench.kept(&text)?)?;
     let (mut processes, mut boosts) = (0, 0);
     let run = bench.session(&bundle, ITSELF_LIMIT)?.run(|now| {
-        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.wakes);
+        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes());
         processes = wakes.map_or(0, |wakes| wakes.count);
         boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
         processes >= PROCESSES

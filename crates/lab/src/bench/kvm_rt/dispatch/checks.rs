@@ -83,6 +83,17 @@ mod tests {
     }
 
     #[test]
+    fn periods_that_are_slept_through_are_counted() {
+        let latencies = [(9_000, 9), (1_008_999, 1), (1_009_000, 2), (5_045_000, 3)];
+        assert_eq!(seen(Place::Equal, Program::Compute, &latencies).missed(), 2 + 15);
+        assert_eq!(
+            seen(Place::Board, Program::Idle, &latencies).missed(),
+            0,
+            "its period is 10 ms"
+        );
+    }
+
+    #[test]
     fn the_papers_statements_are_judged_by_what_was_measured() {
         let found = |equal: &[(u32, u64)], above: &[(u32, u64)]| {
             let measurements = vec![

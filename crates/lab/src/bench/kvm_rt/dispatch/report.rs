@@ -62,6 +62,7 @@ impl All {
             .head("the other Linux")
             .name("wakes", |seen| seen.latencies.count())
             .head("n")
+            .name("missed", |seen| seen.missed())
             .column("min", Unit::Nanoseconds, |seen| seen.latencies.min().map(f64::from))
             .column("mean", Unit::Nanoseconds, |seen| seen.latencies.mean())
             .column("p99.9", Unit::Nanoseconds, |seen| {
