@@ -2,6 +2,7 @@
 
 use super::distribution::Distribution;
 use super::ring::RingFollower;
+use super::rises::Rises;
 use crate::machine::Memory;
 use abi::report::{Header, Sample};
 use miette::Result;
@@ -22,6 +23,8 @@ pub struct Reports {
     pub response: Distribution,
     /// Dispatch latencies, ticks.
     pub dispatch: Distribution,
+    /// When the largest of them rose.
+    pub dispatch_rises: Rises,
     /// The latest samples.
     latest: VecDeque<Sample>,
 }
@@ -56,6 +59,7 @@ impl Reports {
             span: None,
             response: Distribution::default(),
             dispatch: Distribution::default(),
+            dispatch_rises: Rises::default(),
             latest: VecDeque::new(),
         }
     }
@@ -70,6 +74,7 @@ impl Reports {
             self.span = Some((first.min(sample.raised), last.max(sample.raised)));
             self.response.record(sample.response);
             self.dispatch.record(sample.dispatch);
+            self.dispatch_rises.record(sample.dispatch.into());
             if self.latest.len() == LATEST {
                 self.latest.pop_front();
             }

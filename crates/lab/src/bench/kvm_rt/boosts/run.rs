@@ -8,7 +8,7 @@ use crate::bench::sample::Sample;
 use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
 use crate::guests::{LinuxProgress, Wakes};
-use crate::observe::Observer;
+use crate::observe::{Observer, Rises};
 use crate::suite::Bench;
 use miette::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub struct Seen {
     pub virtual_s: f64,
     /// How late the real-time process was.
     pub wakes: Wakes,
+    /// When its longest latency rose, ns.
+    pub rises: Rises,
     /// Periods in which it did not begin. FreeRTOS makes up for them. Linux does not, and tells no more than its longest
     /// latency of each [`machine::WAKES`]: it missed those, and maybe others where it missed any.
     pub missed: u64,
@@ -79,6 +81,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         real_s: run.elapsed.as_secs_f64(),
         virtual_s: run.virtual_time().unwrap_or_default().as_secs_f64(),
         wakes,
+        rises: rises(case, control, &run.observer),
         missed: missed(case, control, &run.observer),
         runs: counted(case, linux),
     })
@@ -112,6 +115,21 @@ fn wakes(case: &Case, linux: &LinuxProgress, observer: &Observer) -> Option<Wake
                 mean_ns: dispatch.mean()?.round() as u64,
                 max_ns: dispatch.max()?.into(),
             })
+        }
+    }
+}
+
+/// Returns when the longest latency of the real-time process rose; a Linux tells of many wake-ups at once.
+fn rises(case: &Case, linux: &LinuxProgress, observer: &Observer) -> Rises {
+    match case.control {
+        Control::Linux => {
+            let mut rises = Rises::default();
+            linux.wakes.iter().for_each(|wakes| rises.record_many(wakes.count, wakes.max_ns));
+            rises
+        }
+        Control::Freertos => {
+            let reports = observer.reports(CONTROL);
+            reports.map(|reports| reports.dispatch_rises.clone()).unwrap_or_default()
         }
     }
 }
