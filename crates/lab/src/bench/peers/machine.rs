@@ -69,8 +69,8 @@ fn linux_told(case: &Case, console: &str) -> String {
 }
 
 fn xen_told(case: &Case, scheduler: Scheduler) -> String {
-    let (cores, schedule) = (case.cores, scheduler.boot());
-    format!("console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}")
+    let (cores, pin, schedule) = (case.cores, scheduler.first_domain(), scheduler.boot());
+    format!("console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} {pin}{schedule}")
 }
 
 /// The description of a system under Cassata. `waker` is the file of a bare-metal guest.
@@ -344,6 +344,12 @@ mod tests {
         let xen = told_of("hackbench-50-x11-4-xen-credit2");
         for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "=\"1 credit2 65535\""] {
             assert!(xen.contains(there), "{xen}");
+        }
+        for (scheduler, weight) in [("credit2", "credit2 65535"), ("credit", "credit 65535")] {
+            let xen = told_of(&format!("hackbench-50-x11-4-xen-{scheduler}-throughput"));
+            let line = format!("dom0_max_vcpus=4 sched={scheduler}\n");
+            assert!(xen.contains(&line) && xen.contains(&format!("=\"1 {weight}\"")), "{xen}");
+            assert!(!xen.contains("pin") && !xen.contains("ratelimit"), "{xen}");
         }
         assert!(told_of("hackbench-80-x11-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
         let kvm = told_of("wake-compute-2000-1-kvm");

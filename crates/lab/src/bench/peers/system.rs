@@ -61,8 +61,12 @@ pub enum Scheduler {
     Credit2,
     /// The default one as it comes, but for the pinning.
     Credit2Untuned,
+    /// The default one, tuned for Linux's throughput: Linux's vCPUs may leave the core that the guest takes.
+    Credit2Throughput,
     /// The older one, tuned.
     Credit,
+    /// The older one, tuned for Linux's throughput.
+    CreditThroughput,
     /// The one for real time, which Debian's Xen does not have.
     Rtds,
 }
@@ -72,7 +76,7 @@ const MOST_WEIGHT: u32 = 65_535;
 
 impl System {
     /// Every system there is, in the order of tables.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Board,
         Self::PLAIN,
         Self::ADVANCED,
@@ -82,7 +86,9 @@ impl System {
         Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted },
         Self::Xen(Scheduler::Credit2),
         Self::Xen(Scheduler::Credit2Untuned),
+        Self::Xen(Scheduler::Credit2Throughput),
         Self::Xen(Scheduler::Credit),
+        Self::Xen(Scheduler::CreditThroughput),
         Self::Xen(Scheduler::Rtds),
         Self::KVM,
         Self::KVM_RT,
@@ -109,7 +115,9 @@ impl System {
             }
             Self::Xen(Scheduler::Credit2) => "xen-credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "xen-credit2-untuned",
+            Self::Xen(Scheduler::Credit2Throughput) => "xen-credit2-throughput",
             Self::Xen(Scheduler::Credit) => "xen-credit",
+            Self::Xen(Scheduler::CreditThroughput) => "xen-credit-throughput",
             Self::Xen(Scheduler::Rtds) => "xen-rtds",
             Self::Kvm(Kernel::Debian) => "kvm",
             Self::Kvm(Kernel::Realtime) => "kvm-rt",
@@ -131,7 +139,9 @@ impl System {
             }
             Self::Xen(Scheduler::Credit2) => "Xen, credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "Xen, credit2 untuned",
+            Self::Xen(Scheduler::Credit2Throughput) => "Xen, credit2 for throughput",
             Self::Xen(Scheduler::Credit) => "Xen, credit",
+            Self::Xen(Scheduler::CreditThroughput) => "Xen, credit for throughput",
             Self::Xen(Scheduler::Rtds) => "Xen, RTDS",
             Self::Kvm(Kernel::Debian) => "KVM",
             Self::Kvm(Kernel::Realtime) => "KVM, PREEMPT_RT",
@@ -172,9 +182,17 @@ impl System {
             Self::Xen(Scheduler::Credit2Untuned) => {
                 "sched=credit2 dom0_vcpus_pin, the guest pinned"
             }
+            Self::Xen(Scheduler::Credit2Throughput) => {
+                "sched=credit2, the default rate limit, Linux not pinned, the guest pinned, weight \
+                 65535"
+            }
             Self::Xen(Scheduler::Credit) => {
                 "sched=credit sched_ratelimit_us=0 sched_credit_tslice_ms=1 dom0_vcpus_pin, the \
                  guest pinned, weight 65535"
+            }
+            Self::Xen(Scheduler::CreditThroughput) => {
+                "sched=credit, the default rate limit and time slice, Linux not pinned, the guest \
+                 pinned, weight 65535"
             }
             Self::Xen(Scheduler::Rtds) => {
                 "sched=rtds dom0_vcpus_pin, the guest pinned, its period that of its activations, \
@@ -253,18 +271,28 @@ impl Scheduler {
     pub const fn boot(self) -> &'static str {
         match self {
             Self::Credit2 => "sched=credit2 sched_ratelimit_us=0",
-            Self::Credit2Untuned => "sched=credit2",
+            Self::Credit2Untuned | Self::Credit2Throughput => "sched=credit2",
             Self::Credit => "sched=credit sched_ratelimit_us=0 sched_credit_tslice_ms=1",
+            Self::CreditThroughput => "sched=credit",
             Self::Rtds => "sched=rtds",
+        }
+    }
+
+    /// Returns what Xen's command line says of the vCPUs of its first domain, which is Linux: by default they
+    /// run on any core.
+    pub const fn first_domain(self) -> &'static str {
+        match self {
+            Self::Credit2Throughput | Self::CreditThroughput => "",
+            Self::Credit2 | Self::Credit2Untuned | Self::Credit | Self::Rtds => "dom0_vcpus_pin ",
         }
     }
 
     /// Returns what `tune` in Linux is told, for a guest with this period that burns so much in it.
     pub fn tune(self, period_us: u64, burn_us: u64) -> String {
         match self {
-            Self::Credit2 => format!("credit2 {MOST_WEIGHT}"),
+            Self::Credit2 | Self::Credit2Throughput => format!("credit2 {MOST_WEIGHT}"),
             Self::Credit2Untuned => "credit2 0".into(),
-            Self::Credit => format!("credit {MOST_WEIGHT}"),
+            Self::Credit | Self::CreditThroughput => format!("credit {MOST_WEIGHT}"),
             Self::Rtds => {
                 let budget_us = (burn_us + period_us / 5).min(period_us);
                 format!("rtds {period_us} {budget_us}")
@@ -300,7 +328,14 @@ mod tests {
     fn what_the_book_says_of_xen_is_what_xen_is_told() {
         for system in System::ALL {
             let System::Xen(scheduler) = system else { continue };
-            assert!(system.settings().starts_with(scheduler.boot()), "{}", system.name());
+            let (settings, name) = (system.settings(), system.name());
+            assert!(settings.starts_with(scheduler.boot()), "{name}");
+            let is_pinned = !settings.contains("Linux not pinned");
+            assert_eq!(settings.contains("dom0_vcpus_pin"), is_pinned, "{name}");
+            assert_eq!(scheduler.first_domain() == "dom0_vcpus_pin ", is_pinned, "{name}");
+            let limit = "the default rate limit";
+            assert!(is_pinned || settings.contains(limit), "{name}");
+            assert!(!settings.contains(limit) || !scheduler.boot().contains("ratelimit"), "{name}");
         }
         assert_eq!(Scheduler::Rtds.tune(1_000, 0), "rtds 1000 200");
         assert_eq!(Scheduler::Rtds.tune(10_000, 9_000), "rtds 10000 10000");
