@@ -137,6 +137,7 @@ impl Case {
                 let percent = u64::from(burn_percent.unwrap_or(0));
                 (BURN_PERIOD_US, BURN_PERIOD_US * percent / 100)
             }
+            Measure::Cyclictest { .. } => (cyclictest::PERIOD_US, 0),
             _ => (PERIOD_US, 0),
         }
     }

@@ -13,7 +13,7 @@ pub const NAME: &str = "cyclictest";
 
 /// Microseconds between two wake-ups: that of `bench kvm-rt` beside a load, which divides neither Linux's tick nor a
 /// millisecond.
-const PERIOD_US: u32 = 1_009;
+pub const PERIOD_US: u64 = 1_009;
 
 /// Returns the uptime at which it begins, hundredths of a second: by then the other Linux has booted and set to work. A
 /// run in which it has not is an error.

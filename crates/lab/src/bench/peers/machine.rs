@@ -352,6 +352,13 @@ mod tests {
             assert!(!xen.contains("pin") && !xen.contains("ratelimit"), "{xen}");
         }
         assert!(told_of("hackbench-80-x11-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
+        // The period of its server is that of the guest: cyclictest wakes each 1,009 µs.
+        let rtds = told_of("cyclictest-idle-1000-1-xen-rtds");
+        assert!(
+            rtds.contains("tune=\"1 rtds 1009 201\"") && rtds.contains("period_us=1009"),
+            "{rtds}"
+        );
+        assert!(told_of("freertos-idle-2000-1-xen-rtds").contains("tune=\"1 rtds 1000 200\""));
         let kvm = told_of("wake-compute-2000-1-kvm");
         assert!(
             kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\"")
