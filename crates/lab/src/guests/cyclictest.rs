@@ -47,9 +47,34 @@ impl CyclictestProgress {
     }
 }
 
+/// Returns how many periods cyclictest slept through: it has no latency of these, so they are in no mean. When
+/// it wakes, it adds its interval until the next wake-up is not past (rt-tests, `timerthread`), and
+/// drops one period for each interval that the latency has besides. `latencies` and the interval, at least 1, are in one
+/// unit; whole microseconds give the same as nanoseconds.
+#[must_use]
+pub fn missed_periods(latencies: &Distribution, interval: u32) -> u64 {
+    let missed = |(latency, times): (u32, u64)| times.saturating_mul((latency / interval).into());
+    latencies.iter().map(missed).fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_period_is_missed_for_each_interval_that_a_latency_has() {
+        let of = |latencies: &[(u32, u64)], interval| {
+            let mut all = Distribution::default();
+            latencies.iter().for_each(|&(latency, times)| all.record_many(latency, times));
+            missed_periods(&all, interval)
+        };
+        assert_eq!(of(&[], 1_009), 0);
+        assert_eq!(of(&[(9, 500), (1_008, 1)], 1_009), 0);
+        // The mean of these is below the interval, and seven periods are missed.
+        assert_eq!(of(&[(9, 500), (1_010, 3), (2_900, 2)], 1_009), 3 + 2 * 2);
+        assert_eq!(of(&[(1_010_000, 3), (2_900_999, 2)], 1_009_000), 7);
+        assert_eq!(of(&[(u32::MAX, u64::MAX)], 1), u64::MAX, "a guest may say anything");
+    }
 
     #[test]
     fn each_latency_is_told_once_with_how_often_it_occurred() {

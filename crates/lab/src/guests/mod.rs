@@ -28,7 +28,7 @@ pub(crate) use calibration::tests::lines as calibration_lines;
 pub(crate) use calibration::summed;
 pub use calibration::{Cache, CalibrationProgress, Measurement, Times};
 pub use calls::TimedCall;
-pub use cyclictest::CyclictestProgress;
+pub use cyclictest::{CyclictestProgress, missed_periods};
 pub use debian::{DebianProgress, SAY};
 pub use freertos::{FreertosProgress, Lateness, Rounds, Spread};
 pub use gaps::{GapsProgress, Watched};

@@ -268,6 +268,24 @@ mod tests {
         assert!(answer.summary().contains("sched_ratelimit_us=0"));
     }
 
+    #[test]
+    fn what_cyclictest_slept_through_under_cassata_stands_beside_its_latencies_and_is_none() {
+        let mut all = found(Extent::Quick, apart(16, 1.2, 1.0));
+        let is_it = |seen: &&mut Seen| {
+            let linux =
+                matches!(seen.case.measure, Measure::Cyclictest { load: Load::Compute, .. });
+            linux && [System::ADAPTED, System::KVM].contains(&seen.case.system)
+        };
+        all.measurements.iter_mut().filter(is_it).for_each(|seen| seen.missed = 2);
+        assert_eq!(failing(&all), ["periods missed by cyclictest, computing"], "KVM has no goal");
+        let rows = &all.answer().outcome.figures["cyclictest"];
+        let missed = rows.as_array().unwrap().iter().filter(|row| row["missed"] == 2);
+        assert_eq!(missed.count(), 2, "{rows}");
+        all.measurements.retain(|seen| seen.case.system != System::ADVANCED);
+        let unknown = failing(&all);
+        assert!(unknown.iter().any(|name| name == "periods missed by cyclictest, nothing"));
+    }
+
     /// Xen's rows for latency keep Linux on the core that the guest takes, and `on-demand` does not.
     #[test]
     fn a_xen_that_is_tuned_for_throughput_is_the_best_where_it_is() {

@@ -6,7 +6,7 @@ use super::table::beside;
 use super::{Found, Seen};
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
-use crate::results::Check;
+use crate::results::{Check, Goal};
 
 /// What the latencies are called in what was measured.
 pub const NAME: &str = "cyclictest";
@@ -14,6 +14,7 @@ pub const NAME: &str = "cyclictest";
 /// Microseconds between two wake-ups: that of `bench kvm-rt` beside a load, which divides neither Linux's tick nor a
 /// millisecond.
 pub const PERIOD_US: u64 = 1_009;
+pub const PERIOD_NS: u32 = 1_000 * PERIOD_US as u32;
 
 /// Returns the uptime at which it begins, hundredths of a second: by then the other Linux has booted and set to work. A
 /// run in which it has not is an error.
@@ -57,18 +58,34 @@ impl Found {
             .name("system", |seen| seen.case.system.words())
             .head("")
             .name("beside", |seen| beside(seen))
+            .name("missed", |seen| seen.missed)
             .summary(Unit::Nanoseconds, |_| 1.0, |seen| seen.values_ns.get(NAME))
             .done()
     }
 
-    /// Returns what is demanded: the longest latency beside the best peer's.
+    /// Returns how many periods cyclictest slept through under Cassata, however that is set; `None` unless all of
+    /// these rows were measured.
+    fn cyclictest_missed(&self, beside: Load) -> Option<f64> {
+        let is_ours =
+            |case: &&Case| matches!(case.system, System::Cassata { .. }) && is_beside(case, beside);
+        let missed = |case: &Case| Some(self.find(|seen| seen == case)?.missed as f64);
+        self.planned.iter().filter(is_ours).map(missed).sum()
+    }
+
+    /// Returns what is demanded: the longest latency beside the best peer's, and that no period is missed, since
+    /// cyclictest has no latency of those.
     pub fn cyclictest_checks(&self) -> Vec<Check> {
         let planned = |load: &Load| self.plans(|case| is_beside(case, *load));
         let loads = Load::ALL.into_iter().filter(planned);
         let check = |load: Load| {
             let most = |system| Some(f64::from(self.cyclictest_of(system, load)?.max()?));
-            self.latency_check(&format!("cyclictest in Linux, {}", load.words()), most)
+            let (beside, missed) = (load.words(), self.cyclictest_missed(load));
+            let none = format!("periods missed by cyclictest, {beside}");
+            [
+                self.latency_check(&format!("cyclictest in Linux, {beside}"), most),
+                Check::new(&none, missed, "", Goal::Exactly(0.0)),
+            ]
         };
-        loads.map(check).collect()
+        loads.flat_map(check).collect()
     }
 }

@@ -7,7 +7,7 @@ use super::{bao, cyclictest, machine};
 use crate::bench::sample::Sample;
 use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
-use crate::guests::{Guest, Lateness, LinuxProgress};
+use crate::guests::{Guest, Lateness, LinuxProgress, missed_periods};
 use crate::observe::Distribution;
 use crate::suite::Bench;
 use miette::{Result, ensure};
@@ -218,7 +218,7 @@ fn found(case: &Case, linux: &LinuxProgress, guest: &Guest) -> Result<Told, Stri
                 return Err(format!("cyclictest told of {seen} of {wakes} wake-ups"));
             }
             let values = BTreeMap::from([(cyclictest::NAME.to_owned(), latencies.clone())]);
-            return Ok((runs, values, 0));
+            return Ok((runs, values, missed_periods(latencies, cyclictest::PERIOD_NS)));
         }
         Measure::Boot if linux.boot_s.is_none() || !waker.has_begun => {
             return Err("a guest is not up".into());
@@ -339,7 +339,11 @@ mod tests {
         assert!(begins_early(&case, &linux, &guest, None) && !is_over(&case, &linux, &guest));
         let lines = ["cyclic: late 500 2", "cyclic: late 900 1", "cyclic: done"];
         let (linux, guest) = said(&lines);
-        assert_eq!(found(&case, &linux, &guest).unwrap().1[cyclictest::NAME].max(), Some(900));
+        let (_, values, missed) = found(&case, &linux, &guest).unwrap();
+        assert_eq!((values[cyclictest::NAME].max(), missed), (Some(900), 0));
+        let (linux, guest) =
+            said(&["cyclic: late 500 2", "cyclic: late 2018001 1", "cyclic: done"]);
+        assert_eq!(found(&case, &linux, &guest).unwrap().2, 2, "periods that it slept through");
         let (linux, guest) = said(&lines[1..]);
         let short = found(&case, &linux, &guest).unwrap_err();
         assert_eq!(short, "cyclictest told of 1 of 3 wake-ups");
