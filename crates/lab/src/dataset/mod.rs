@@ -168,7 +168,7 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Adds how many values a distribution has, its extremes, its mean and percentiles.
+    /// Adds how many values a distribution has, its extremes, its mean, and the percentiles that so many values tell.
     /// `scale` turns its ticks into `unit`.
     pub fn summary<'a>(
         self,
@@ -184,7 +184,7 @@ impl<R> Builder<R> {
             .column("min", unit, |row| at(row, |all| all.min().map(f64::from)))
             .column("mean", unit, |row| at(row, Distribution::mean));
         for (name, permille) in PERCENTILES {
-            let percentile = |row: &R| of(row)?.percentile(permille).map(f64::from);
+            let percentile = |row: &R| of(row)?.told_percentile(permille).map(f64::from);
             all = all.column(name, unit, |row| percentile(row).map(|ticks| ticks * scale(row)));
         }
         all.column("max", unit, |row| at(row, |all| all.max().map(f64::from)))

@@ -202,7 +202,7 @@ impl Demo {
             answer.tile(count(header.written), "RTOS activations");
             answer.tile(count(header.missed), "of them missed");
             let text = |time: Option<_>| time.map_or_else(|| "-".into(), duration);
-            let p99 = self.latency(|reports| reports.dispatch.percentile(990));
+            let p99 = self.latency(|reports| reports.dispatch.told_percentile(990));
             answer.tile(text(p99), "dispatch latency, 99th percentile");
             let longest = self.latency(|reports| reports.dispatch.max());
             answer.tile(text(longest), "dispatch latency, the longest of all");

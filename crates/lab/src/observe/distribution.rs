@@ -74,6 +74,13 @@ impl Distribution {
         nearest_rank(self.iter(), self.count, permille)
     }
 
+    /// Like [`percentile`](Self::percentile), but `None` where there are too few values to tell it, as
+    /// [`is_told`] says.
+    #[must_use]
+    pub fn told_percentile(&self, permille: u64) -> Option<u32> {
+        self.percentile(permille).filter(|_| is_told(self.count, permille))
+    }
+
     /// The median of the largest of each `each_time` values, where as many of them are made together, each
     /// time alike.
     #[must_use]
@@ -85,6 +92,13 @@ impl Distribution {
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().map(|(&value, &count)| (value, count))
     }
+}
+
+/// Returns true if so many values tell their percentile: with fewer than 1,000 the nearest rank of the 99.9th is the
+/// greatest of them, as with fewer than 100 that of the 99th is. Any number of values tells what lies at the median
+/// or below.
+pub(crate) const fn is_told(values: u64, permille: u64) -> bool {
+    permille <= 500 || values.saturating_mul(1_000 - permille) >= 1_000
 }
 
 /// Returns the smallest value that at least `permille` thousandths of `all` values do not exceed;
@@ -162,6 +176,22 @@ mod tests {
         assert_eq!(stored, r#"{"700":3,"900":1}"#);
         assert_eq!(serde_json::from_str::<Distribution>(&stored).unwrap(), distribution);
         assert_eq!((distribution.count(), distribution.mean()), (4, Some(750.0)));
+    }
+
+    #[test]
+    fn a_percentile_that_is_only_the_greatest_value_is_not_told() {
+        for (permille, enough) in [(990, 100), (999, 1_000)] {
+            let mut all = Distribution::default();
+            all.record(9);
+            all.record_many(5, enough - 2);
+            assert_eq!((all.percentile(permille), all.told_percentile(permille)), (Some(9), None));
+            all.record(5);
+            assert_eq!(all.told_percentile(permille), Some(5));
+        }
+        let mut one = Distribution::default();
+        one.record(9);
+        assert_eq!((one.told_percentile(500), one.told_percentile(501)), (Some(9), None));
+        assert_eq!(Distribution::default().told_percentile(500), None);
     }
 
     #[test]

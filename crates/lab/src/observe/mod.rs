@@ -13,7 +13,7 @@ mod tasks;
 mod timeline;
 
 pub use distribution::Distribution;
-pub(crate) use distribution::nearest_rank;
+pub(crate) use distribution::{is_told, nearest_rank};
 pub use dma::RefusedDma;
 pub use layout::{Layout, Served, VcpuName, VmLayout};
 pub use reports::{Lateness, Reports};

@@ -154,7 +154,7 @@ pub(super) fn latency(reports: &Reports) -> Option<String> {
         ticks.map_or_else(|| "-".into(), |t| duration(time(t.into(), header.counter_hz)))
     };
     let dispatch = &reports.dispatch;
-    let (p50, p99) = (at(dispatch.percentile(500)), at(dispatch.percentile(990)));
+    let (p50, p99) = (at(dispatch.percentile(500)), at(dispatch.told_percentile(990)));
     let counts = format!("{} activations, {} missed", count(header.written), header.missed);
     Some(format!("{counts}, dispatch p50 {p50}, p99 {p99}, max {}", at(dispatch.max())))
 }

@@ -285,7 +285,7 @@ impl El2 {
             .column("median", instructions, |(kind, visits)| kind.typical(visits, EVENTS))
             .column("before", instructions, |(kind, _)| kind.line.before)
             .head("before budgets")
-            .column("p99.9", instructions, |(_, visits)| visits.percentile(999))
+            .column("p99.9", instructions, |(_, visits)| visits.told_percentile(999))
             .column("max", instructions, |(_, visits)| visits.max())
             .column("goal", instructions, |(kind, _)| kind.line.goal)
             .head("at most")

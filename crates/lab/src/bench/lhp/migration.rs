@@ -141,7 +141,7 @@ pub(super) mod tests {
         Measurement {
             statistics: Some(statistics),
             vcpus: vec![vcpu],
-            ..late(name, &[(dispatch, 100)])
+            ..late(name, &[(dispatch, 1_000)])
         }
     }
 

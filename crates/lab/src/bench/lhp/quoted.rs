@@ -207,7 +207,7 @@ impl Lhp {
                 let setting = Setting::hackbench(period_us, advance_us);
                 let figures: [(&str, Figure); 3] = [
                     ("mean", Distribution::mean),
-                    ("p99.9", |all| all.percentile(999).map(f64::from)),
+                    ("p99.9", |all| all.told_percentile(999).map(f64::from)),
                     ("max", |all| all.max().map(f64::from)),
                 ];
                 for (name, figure) in figures {
@@ -237,7 +237,7 @@ impl Lhp {
             });
         let figures: [(&str, Figure); 3] = [
             ("mean", Distribution::mean),
-            ("p99", |all| all.percentile(990).map(f64::from)),
+            ("p99", |all| all.told_percentile(990).map(f64::from)),
             ("max", |all| all.max().map(f64::from)),
         ];
         for (name, figure) in figures {

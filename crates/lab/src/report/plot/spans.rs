@@ -5,7 +5,7 @@ use super::super::furniture::Zone;
 use super::series::Series;
 use super::{Drawn, Plot, Sheet, most};
 use crate::dataset::Cell;
-use crate::observe::nearest_rank;
+use crate::observe::{is_told, nearest_rank};
 use crate::quantity::{count, number};
 use maud::html;
 use std::fmt::Write;
@@ -126,7 +126,8 @@ pub(super) fn histogram(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
         path class=(format!("series {}", one.color)) d=(outline(bins)) {}
         @for (name, permille) in [("p50", 500), ("p99", 990), ("max", 1_000)] {
             @let all = counts.iter().map(|(_, count)| count).sum();
-            @if let Some(value) = nearest_rank(counts.iter().copied(), all, permille) {
+            @let told = permille == 1_000 || is_told(all, permille);
+            @if let Some(value) = nearest_rank(counts.iter().copied(), all, permille).filter(|_| told) {
                 @let at = point(x.place(value));
                 line class=(format!("mark {}", one.color)) x1=(at) x2=(at) y1=(point(sheet.bottom)) y2=(point(sheet.top)) {
                     title { (one.name) " " (name) ": " (text(value)) }
