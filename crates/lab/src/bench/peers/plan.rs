@@ -34,7 +34,7 @@ const LATE: [System; 9] = [
     System::KVM_RT,
 ];
 /// Systems on which latency is measured on four cores.
-const LATE_ON_FOUR: [System; 10] = [
+const LATE_ON_FOUR: [System; 12] = [
     System::PLAIN,
     System::ADVANCED,
     System::ADAPTED,
@@ -43,6 +43,8 @@ const LATE_ON_FOUR: [System; 10] = [
     ON_DEMAND_ADAPTED,
     CREDIT2,
     RTDS,
+    System::Xen(Scheduler::Credit2Throughput),
+    System::Xen(Scheduler::CreditThroughput),
     System::KVM,
     System::KVM_RT,
 ];
