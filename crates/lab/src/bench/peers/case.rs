@@ -94,6 +94,39 @@ fn timed(kib: u32, runs: u32) -> String {
 }
 
 impl Measure {
+    /// Returns the row that a measurement of it is, however much of it there is: without its counts.
+    pub const fn row(self) -> Self {
+        match self {
+            Self::Wake { load, .. } => Self::Wake { load, periods: 0 },
+            Self::Woken { load, .. } => Self::Woken { load, interrupts: 0 },
+            Self::Call { .. } => Self::Call { repetitions: 0 },
+            Self::Taken { is_awake, .. } => Self::Taken { is_awake, runs: 0 },
+            Self::Hackbench { burn_percent, .. } => Self::Hackbench { burn_percent, runs: 0 },
+            Self::Freertos { load, .. } => Self::Freertos { load, activations: 0 },
+            Self::Cyclictest { load, .. } => Self::Cyclictest { load, wakes: 0 },
+            Self::Boot => Self::Boot,
+        }
+    }
+
+    /// Returns what is measured, in words, and beside what.
+    pub fn words(self) -> (&'static str, String) {
+        let words = |load: Load| load.words().to_owned();
+        match self {
+            Self::Wake { load, .. } => ("wake-ups by timer", words(load)),
+            Self::Woken { load, .. } => ("wake-ups by the second core", words(load)),
+            Self::Call { .. } => ("calls", words(Load::Idle)),
+            Self::Taken { is_awake: true, .. } => ("computing", "a guest that wakes".into()),
+            Self::Taken { is_awake: false, .. } => ("computing", "a guest that sleeps".into()),
+            Self::Hackbench { burn_percent: None, .. } => ("hackbench", "no guest".into()),
+            Self::Hackbench { burn_percent: Some(percent), .. } => {
+                ("hackbench", format!("a guest that burns {percent} %"))
+            }
+            Self::Freertos { load, .. } => ("FreeRTOS", words(load)),
+            Self::Cyclictest { load, .. } => ("cyclictest", words(load)),
+            Self::Boot => ("starts", words(Load::Idle)),
+        }
+    }
+
     /// Returns what Linux does beside a guest whose latency is measured.
     pub const fn load(self) -> Option<Load> {
         match self {

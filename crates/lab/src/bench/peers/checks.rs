@@ -332,6 +332,19 @@ mod tests {
         part.measurements.pop();
         let refused = part.answer().write_documents(root).unwrap_err().to_string();
         assert_eq!(refused, "no document quotes these figures of peers");
+        let first = |found: &Found| {
+            let quoted = found.quoted(&found.answer())?;
+            quoted.lines().next().map(str::to_owned)
+        };
+        assert_eq!(first(&part), None);
+        let quick = first(&whole).unwrap();
+        let begins =
+            "Measured with `--quick`: fewer of each, and these rows of a whole run are missing: ";
+        assert!(quick.starts_with(begins), "{quick}");
+        assert!(quick.contains("wake-ups by timer on 4 cores beside hackbench."), "{quick}");
+        assert!(quick.contains("a guest that burns 30 %") && quick.contains("up to 500 periods"));
+        let full = first(&found(Extent::Full, apart(16, 1.2, 1.0))).unwrap();
+        assert!(full.starts_with("Measured by a whole run. It has up to 2000 periods"), "{full}");
         let page = whole.answer().page();
         assert!(page.contains("taken from Linux for each activation"), "{page}");
     }

@@ -10,6 +10,7 @@
 //! | [`xen`], [`bao`], [`tree`], [`machine`] | what boots |
 //! | [`run`] | running it |
 //! | [`table`], [`checks`] | what was found, and what is demanded |
+//! | [`quoted`] | what the book has of it, and of how much that is |
 //! | [`smoke`] | some runs as tests |
 
 mod bao;
@@ -21,6 +22,7 @@ mod freertos;
 mod guest;
 mod machine;
 mod plan;
+mod quoted;
 mod run;
 mod smoke;
 mod system;

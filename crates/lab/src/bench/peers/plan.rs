@@ -144,6 +144,16 @@ pub struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
+    /// Returns what these runs had.
+    pub fn of_cases(cases: &'a [Case]) -> Self {
+        let image = |system| cases.iter().find(|case| case.system == system)?.image.as_deref();
+        Self {
+            xen: image(System::Xen(Scheduler::Rtds)),
+            kernel: image(System::KVM_RT),
+            bao: image(System::Bao),
+        }
+    }
+
     /// Returns the image that a system needs, and whether it needs one.
     fn of(self, system: System) -> (bool, Option<&'a Path>) {
         match system {

@@ -151,7 +151,7 @@ impl Found {
         answer
     }
 
-    fn data(&self) -> [Dataset; 9] {
+    pub fn data(&self) -> [Dataset; 9] {
         [
             self.latency(),
             self.unforeseen(),
@@ -316,55 +316,6 @@ impl Found {
             .head("")
             .name("settings", |system| system.settings())
             .done()
-    }
-
-    /// Returns what the book quotes: the tables, in Markdown; nothing of a part of the bench.
-    fn quoted(&self, answer: &Answer) -> Option<String> {
-        if self.measurements.len() < self.all {
-            return None;
-        }
-        let tables = self.data();
-        let tables = tables.iter().filter(|data| !data.is_empty());
-        let tables: Vec<_> = tables.map(|data| data.table().titled_markdown()).collect();
-        let (sizes, goals) = (self.sizes(), answer.outcome.table().markdown());
-        Some(format!("{sizes}\n\n{}\nFound, and the goals:\n\n{goals}", tables.join("\n")))
-    }
-
-    /// Says how much of each was measured.
-    fn sizes(&self) -> String {
-        let most = |of: fn(Measure) -> Option<u32>| {
-            let counts = self.planned.iter().filter_map(|case| of(case.measure));
-            counts.max().unwrap_or(0)
-        };
-        let periods = most(|measure| match measure {
-            Measure::Wake { periods, .. } => Some(periods),
-            _ => None,
-        });
-        let interrupts = most(|measure| match measure {
-            Measure::Woken { interrupts, .. } => Some(interrupts),
-            _ => None,
-        });
-        let repetitions = most(|measure| match measure {
-            Measure::Call { repetitions } => Some(repetitions),
-            _ => None,
-        });
-        let runs = most(|measure| match measure {
-            Measure::Hackbench { runs, .. } => Some(runs),
-            _ => None,
-        });
-        let activations = most(|measure| match measure {
-            Measure::Freertos { activations, .. } => Some(activations),
-            _ => None,
-        });
-        let wakes = most(|measure| match measure {
-            Measure::Cyclictest { wakes, .. } => Some(wakes),
-            _ => None,
-        });
-        format!(
-            "Measured with up to {periods} periods and {interrupts} interrupts in each row, \
-             {activations} activations of FreeRTOS and {wakes} wake-ups of cyclictest, {repetitions} times each \
-             call, and {runs} runs of hackbench, the first of which is not counted."
-        )
     }
 }
 
