@@ -26,6 +26,11 @@ const LEAST_EACH: u64 = 2;
 /// Virtual time for that, in which Linux boots.
 const ITSELF_LIMIT: Duration = Duration::from_secs(20);
 
+/// Waits of `boosted-packets` of which it tells at once, and how often it does: the other guest's program begins and
+/// ends meanwhile.
+const WAITS: u32 = 20;
+const TOLD: u64 = 4;
+
 /// Runs of the program. With fewer a process that waits for the end of one may have been lucky.
 const RUNS: u32 = 3;
 
@@ -42,9 +47,11 @@ pub fn scenarios() -> Vec<Scenario> {
     });
     let about = "a process of Linux is urgent as soon as it has become a real-time one";
     let itself = Scenario::new("boosted-itself", about, becomes_urgent);
+    let about = "a process of Linux that a softirq wakes is not late, either";
+    let packets = Scenario::new("boosted-packets", about, waits_for_packets);
     let about = "each program of `bench kvm-rt` runs beside a guest with a boost";
     let programs = Scenario::new("programs-boosted", about, run_programs).shipped().by_name();
-    vec![linux.shipped(), itself.shipped(), freertos.shipped(), programs]
+    vec![linux.shipped(), itself.shipped(), packets.shipped(), freertos.shipped(), programs]
 }
 
 /// Has one process after the other make itself a real-time one: there is no switch to it then. A process that its
@@ -72,6 +79,31 @@ fn becomes_urgent(bench: &Bench) -> Result<()> {
         boosts >= LEAST_EACH * processes,
         "{processes} processes that became urgent brought {boosts} boosts"
     );
+    Ok(())
+}
+
+/// Has a process wait for what softirqs do, behind the handler of an interrupt. If the boost ends with the handler, the
+/// other guest has the core then until the next interrupt, a tick later or more.
+fn waits_for_packets(bench: &Bench) -> Result<()> {
+    let program = Program::Compute;
+    let case = Case { control: Control::Linux, tuning: Tuning::Calls, program, runs: 8 };
+    let told = format!("cassata.wakes={WAITS} cassata.packets");
+    let text = machine::description(&case, &bench.root)
+        .replace(&format!("cassata.wakes={}", machine::WAKES), &told);
+    let bundle = bench.pack(&bench.kept(&text)?)?;
+    let (mut waits, mut most_ns) = (0, 0);
+    let run = bench.session(&bundle, ITSELF_LIMIT)?.run(|now| {
+        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes());
+        (waits, most_ns) = wakes.map_or((0, 0), |wakes| (wakes.count, wakes.max_ns));
+        waits >= TOLD * u64::from(WAITS)
+    })?;
+    let faults = run.hypervisor_faults();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    let mut outcome = Outcome::new("boosted-packets");
+    outcome.figure("packets", json!({ "waits": waits, "most_ns": most_ns }));
+    bench.keep(&outcome)?;
+    ensure!(waits >= TOLD * u64::from(WAITS), "{}", run.unfinished("too few waits"));
+    ensure!(most_ns < PROMPT_NS, "a process that a softirq wakes is late by {most_ns} ns");
     Ok(())
 }
 

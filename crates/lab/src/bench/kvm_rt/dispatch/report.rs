@@ -66,7 +66,7 @@ impl All {
             .column("min", Unit::Nanoseconds, |seen| seen.latencies.min().map(f64::from))
             .column("mean", Unit::Nanoseconds, |seen| seen.latencies.mean())
             .column("p99.9", Unit::Nanoseconds, |seen| {
-                seen.latencies.percentile(999).map(f64::from)
+                seen.latencies.told_percentile(999).map(f64::from)
             })
             .column("max", Unit::Nanoseconds, |seen| seen.latencies.max().map(f64::from))
             .column("mean_beyond", Unit::Nanoseconds, |seen| beyond(seen, Distribution::mean))
