@@ -6,15 +6,17 @@
 
 readonly stamps=$CASSATA_ROOT/build/stamps
 
+# is_current NAME SOURCE...: true if no source has changed since this product was built.
+is_current() {
+    local stamp=$stamps/$1
+    [[ -f $stamp && -z $(find "${@:2}" setup "$setup_directory/toolchain" -newer "$stamp" -print -quit) ]]
+}
+
 # product NAME TITLE COMMAND SOURCE...: builds if a source has changed.
 product() {
     local name=$1 title=$2 command=$3
     shift 3
-    local sources=("$@" setup "$setup_directory/toolchain")
-    if [[ -f $stamps/$name &&
-        -z $(find "${sources[@]}" -newer "$stamps/$name" -print -quit) ]]; then
-        return
-    fi
+    ! is_current "$name" "$@" || return 0
     touch "$stamps/$name.new"
     step "$title" "$name" "$command"
     mv "$stamps/$name.new" "$stamps/$name"
@@ -368,18 +370,24 @@ ensure_programs() {
 }
 
 # Debian on a disk. To install it takes minutes, so it is made when a command needs it, and kept. A
-# user's own disk begins as a copy, and is never replaced.
+# user's own disk begins as a copy, and is never replaced. The disk has the modules of one kernel, so that
+# kernel and its initrd stay as long as the disk does.
 ensure_debian() {
     local made=build/guests/debian
-    ensure_disk_tools
+    local sources=(guests/debian guests/linux/{fetch,archive.sh} build/apt/fetched)
     pushd "$CASSATA_ROOT" >/dev/null
     # What was removed is to be made again.
     [[ -e $made/root.img ]] || rm -f "$stamps/debian"
-    product debian "installing Debian on a disk" build_debian guests/debian \
-        guests/linux/{fetch,archive.sh} build/apt/fetched
-    [[ -e $made/disk.img ]] || {
+    if [[ ! -e $made/disk.img ]]; then
+        ensure_disk_tools
+        product debian "installing Debian on a disk" build_debian "${sources[@]}"
         cp --sparse=always $made/root.img $made/disk.img.new && mv $made/disk.img.new $made/disk.img
-    }
+    elif [[ ! -e $made/Image || ! -e $made/initrd ]]; then
+        fail "$made/disk.img is there without the Image and initrd that belong to its modules: bring them back" \
+            "(they are in its /boot, the Image as vmlinuz), or remove $made/disk.img to get a new Debian"
+    elif ! is_current debian "${sources[@]}"; then
+        say "keeping the Debian of $made/disk.img, with its kernel: remove that file to get a new one"
+    fi
     popd >/dev/null
 }
 

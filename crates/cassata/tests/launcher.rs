@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::UNIX_EPOCH;
 use tempfile::TempDir;
 
 /// A user that owns nothing (Debian's `nobody`).
@@ -206,6 +207,57 @@ fn what_others_wrote_is_fetched_where_it_is_named() {
             .unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", said(&output));
         assert_eq!(String::from_utf8(output.stdout).unwrap(), fetched, "{arguments:?}");
+    }
+}
+
+/// A kernel finds its modules on the disk that it was installed with, and on no other.
+#[test]
+fn a_users_debian_keeps_its_kernel_when_there_is_a_newer_one() {
+    const MADE: &str = "build/guests/debian";
+    let script = "set -eu; . setup/progress.sh; . setup/products.sh; ensure_disk_tools() { :; }
+                  build_debian() { for file in Image initrd root.img; do echo new >build/guests/debian/$file; done; }
+                  ensure_debian";
+    // What is there, what the kernel is then, and what is said.
+    for (there, kernel, told) in [
+        (
+            &["Image", "initrd", "root.img", "disk.img"][..],
+            "old\n",
+            "remove that file to get a new one",
+        ),
+        (&["Image", "initrd", "disk.img"], "old\n", "remove that file to get a new one"),
+        (&["Image", "initrd", "root.img"], "new\n", "installing Debian"),
+        (&[], "new\n", "installing Debian"),
+        (&["initrd", "disk.img"], "", "error: build/guests/debian/disk.img is there without"),
+    ] {
+        let project = project();
+        for directory in ["guests/debian", "guests/linux", "build/apt", "build/stamps", MADE] {
+            fs::create_dir_all(project.path().join(directory)).unwrap();
+        }
+        let sources =
+            ["guests/linux/fetch", "guests/linux/archive.sh", "build/apt/fetched", "toolchain"];
+        for source in sources {
+            fs::write(project.path().join(source), "").unwrap();
+        }
+        for file in there {
+            fs::write(project.path().join(MADE).join(file), "old\n").unwrap();
+        }
+        // All sources are newer, as after a fetch.
+        let stamp = fs::File::create(project.path().join("build/stamps/debian")).unwrap();
+        stamp.set_modified(UNIX_EPOCH).unwrap();
+        let output = Command::new("bash")
+            .args(["-c", script])
+            .current_dir(project.path())
+            .env("setup_directory", project.path())
+            .env("CASSATA_ROOT", project.path())
+            .output()
+            .unwrap();
+        let said = said(&output);
+        assert!(said.contains(told), "{there:?}: {said}");
+        assert_eq!(output.status.success(), !kernel.is_empty(), "{there:?}: {said}");
+        let image = fs::read_to_string(project.path().join(MADE).join("Image"));
+        assert_eq!(image.unwrap_or_default(), kernel, "{there:?}");
+        let disk = fs::read_to_string(project.path().join(MADE).join("disk.img")).unwrap();
+        assert_eq!(disk, if kernel == "new\n" { "new\n" } else { "old\n" }, "{there:?}");
     }
 }
 
