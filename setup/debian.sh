@@ -11,15 +11,23 @@ debian_codename() {
 }
 
 # debian_sources CODENAME [backports]: a line `URI SUITE FILE` for each configured
-# source of that release's main component, its updates and its security updates
-# (or of its backports). FILE is where it is configured. Works before the first
-# `apt-get update` as well.
+# source of that release's main component, and behind these for each of its updates and security
+# updates (or for each of its backports). FILE is where it is configured. Prints nothing without the
+# release itself, of which its updates are only a part. Works before the first `apt-get update` as well.
 debian_sources() {
-    local suites="($1|stable|oldstable)([-/](updates|security))?"
-    [[ ${2:-} != backports ]] || suites="($1|stable|oldstable)-backports"
+    local release="($1|stable|oldstable)" found
+    [[ ${2:-} != backports ]] || release+=-backports
+    found=$(debian_suites "$release")
+    [[ -n $found ]] || return 0
+    echo "$found"
+    [[ ${2:-} == backports ]] || debian_suites "$release[-/](updates|security)"
+}
+
+# debian_suites PATTERN: the same for suites of these names, whatever else there is.
+debian_suites() {
     apt-get indextargets --no-release-info \
         --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY) $(COMPONENT)' 'Created-By: Packages' |
-        sed -nE "s#^([^ ]+ $suites [^ ]+):[0-9]+ main\$#\\1#p" | sort -u
+        sed -nE "s#^([^ ]+ $1 [^ ]+):[0-9]+ main\$#\\1#p" | sort -u
 }
 
 # Reads lines as debian_sources writes them; prints the keyring files that the

@@ -65,7 +65,7 @@ install_command() {
 backports_command() {
     local sources uri keyrings
     [[ -z $(debian_sources bookworm backports) ]] || return 0
-    sources=$(debian_sources bookworm | { grep -vE '^[^ ]+ [^ ]*(security|updates) ' || true; })
+    sources=$(debian_sources bookworm)
     uri=${sources%% *}
     [[ -n $uri ]] || fail "apt has no source for Debian bookworm main; see sources.list(5)"
     keyrings=$(debian_keyrings <<<"${sources%%$'\n'*}")

@@ -261,6 +261,32 @@ fn a_users_debian_keeps_its_kernel_when_there_is_a_newer_one() {
     }
 }
 
+/// Security updates are some packages of a release, and not the release.
+#[test]
+fn apt_has_a_release_only_with_its_plain_suite() {
+    let project = project();
+    let script = ". setup/debian.sh; apt-get() { cat configured; }; debian_sources bookworm";
+    let [main, security] = [("debian", "bookworm"), ("debian-security", "bookworm-security")]
+        .map(|(at, suite)| format!("http://mirror/{at}/ {suite} /etc/apt/sources.list"));
+    for (configured, sources) in [
+        (vec![&security, &main], vec![&main, &security]),
+        (vec![&main], vec![&main]),
+        (vec![&security], vec![]),
+        (vec![], vec![]),
+    ] {
+        let lines = configured.iter().map(|source| format!("{source}:1 main\n"));
+        fs::write(project.path().join("configured"), lines.collect::<String>()).unwrap();
+        let output = Command::new("bash")
+            .args(["-ec", script])
+            .current_dir(project.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let found = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(found.lines().collect::<Vec<_>>(), sources, "{configured:?}");
+    }
+}
+
 /// Calls `doctor` in a project with this PATH.
 fn examined(project: &Path, path: &str) -> (Option<i32>, serde_json::Value) {
     let output = Command::new(project.join("cassata"))
