@@ -51,7 +51,8 @@ pub(super) fn write(name: &str, address: u64, start: &str) -> Result<Vec<u8>, Pa
         ));
     }
     // U-Boot sets `devtype` to the kind of disk, or to `dhcp` (its scripts) or `ethernet` (its boot
-    // methods). A script that a person has loaded finds none.
+    // methods). A script that a person has loaded finds none, and neither does one that a vendor's environment
+    // loads by variables of its own: then the user says where it is (docs/src/boot-loaders.md).
     let text = format!(
         "# Loads a system of Cassata's from where this script came from, and starts it.\n\
          if test -z \"${{devtype}}\" -o \"${{devtype}}\" = dhcp -o \"${{devtype}}\" = ethernet; then\n\

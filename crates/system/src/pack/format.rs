@@ -94,8 +94,9 @@ impl Packed {
     /// from, and starts it.
     ///
     /// # Errors
-    /// When the name is not fit for a script, the format is not one that U-Boot starts as EL2 wants it, or
-    /// the file does not fit the board's memory beside what it is unpacked to.
+    /// When the name is not fit for a script, the format is not one that U-Boot starts as EL2 wants it or
+    /// that the system can be written in, or the file does not fit the board's memory beside what it is
+    /// unpacked to.
     pub fn boot_script(&self, format: ImageFormat, name: &str) -> Result<Vec<u8>, PackError> {
         if format == ImageFormat::Elf {
             return Err(PackError::new(
@@ -103,10 +104,12 @@ impl Packed {
                 "add `--format fit` or `--format image`",
             ));
         }
+        self.check_format(format)?;
         let board = &self.tables.board;
         let address = self.load_address(format);
-        // Both are as large as memory, and a little more.
-        let file = Region::new(address, self.flat().image_region().size + RAM_ALIGN);
+        // An Image is loaded to its own place, and a FIT has an Image in it and a little more.
+        let more = if format == ImageFormat::Fit { RAM_ALIGN } else { 0 };
+        let file = Region::new(address, self.flat().image_region().size + more);
         if !Region::new(board.ram_pa, board.ram_size).contains(file) {
             let message = format!(
                 "the board's memory has no room for {name} at {address:#x}, behind what it is unpacked to"
