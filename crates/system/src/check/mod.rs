@@ -92,6 +92,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     siblings::grace(draft, problems);
     let mut timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
+    virtio::circles(draft, &images, problems);
     if problems.any_error() {
         return None;
     }

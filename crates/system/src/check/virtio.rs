@@ -1,8 +1,10 @@
 //! Virtio devices that one VM, the front, gets from another one, the back.
 
+use super::images::Images;
 use super::names::too_many;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVirtio, DraftVm};
+use crate::image::KernelKind;
 use crate::model::{Back, Front, VirtioKind};
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
@@ -37,6 +39,50 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
             self::devices(one, devices, problems);
         }
     }
+}
+
+/// Refuses circles of VMs each of which gets its devices from the next, as far as all of them are Linux: its drivers
+/// look at their devices as it boots, and each VM waits until the one that gives it has begun its program. What another
+/// kernel does, and when, is its own affair. `images` are those of the VMs, in order.
+pub(super) fn circles(draft: &Draft, images: &[Option<Images>], problems: &mut Problems) {
+    let has_linux = |name: &String| {
+        let vm = draft.vms.iter().position(|vm| is(vm.name.as_ref(), name));
+        let kernel = vm.and_then(|vm| Some(&images[vm].as_ref()?.kernel));
+        kernel.is_some_and(|kernel| matches!(kernel.kind, KernelKind::Image(_)))
+    };
+    for last in 0..draft.virtio.len() {
+        let backs = backs_around(last, &draft.virtio);
+        if backs.is_empty() || !backs.iter().all(|back| has_linux(back.get_ref())) {
+            continue;
+        }
+        let names = backs.iter().rev().chain(backs.last());
+        let names: Vec<_> = names.map(|back| format!("`{}`", back.get_ref())).collect();
+        let message = format!(
+            "virtio devices go round in a circle, {}: each VM may wait at boot for the one before, for ever",
+            names.join(" to ")
+        );
+        let problem = problems.add(Code::Virtio, backs[0].span(), message);
+        for other in &backs[1..] {
+            problem.see(other.span(), format!("`{}` gives devices here", other.get_ref()));
+        }
+        problem.hint("let one of them get none, or get them from a VM outside of the circle");
+    }
+}
+
+/// Returns which VM gives the devices of entry `last`, which gives those of that VM, and so on, if that leads back to
+/// `last` by other entries that all stand before it; else none.
+fn backs_around(last: usize, all: &[DraftVirtio]) -> Vec<&At<String>> {
+    let (mut entries, mut backs) = (vec![last], Vec::new());
+    while let Some(back) = entries.last().and_then(|&entry| all[entry].back.as_ref()) {
+        backs.push(back);
+        match all.iter().position(|one| is(one.front.as_ref(), back.get_ref())) {
+            // What a VM gives itself is another fault.
+            Some(next) if next == last && backs.len() > 1 => return backs,
+            Some(next) if next < last && !entries.contains(&next) => entries.push(next),
+            _ => break,
+        }
+    }
+    Vec::new()
 }
 
 fn known(at: &At<String>, vms: &[DraftVm], problems: &mut Problems) {
