@@ -184,8 +184,8 @@ fn what_others_wrote_is_fetched_where_it_is_named() {
     ] {
         fs::write(here.join(file), format!("kernel = \"../build/guests/{kernel}\"\n")).unwrap();
     }
-    let script = "set -eu; . ../setup/products.sh; product() { echo \"$1\"; }; \
-                  ensure_others \"$@\"";
+    let script = "set -eu; eval \"$(sed -n '/^has_argument()/,/^}/p' ../cassata)\"
+                  . ../setup/products.sh; product() { echo \"$1\"; }; ensure_others \"$@\"";
     for (arguments, fetched) in [
         (&["run", "rt.toml", "--vtime"][..], "rt-kernel\n"),
         (&["check", "next.toml"], "backports-kernel\n"),
@@ -193,6 +193,8 @@ fn what_others_wrote_is_fetched_where_it_is_named() {
         (&["run", "embassy.toml"], "embassy\n"),
         (&["test", "conformance-kernel.rt"], "rt-kernel\n"),
         (&["test", "conformance-kernel.backports"], "backports-kernel\n"),
+        (&["test", "--all"], "rt-kernel\nbackports-kernel\n"),
+        (&["test", "--all", "--host-only"], ""),
         (&["run", "gone.toml"], ""),
         (&["test"], ""),
         (&["demo"], ""),

@@ -3,7 +3,7 @@
 use crate::suite::Scenario;
 
 /// Their names, and what each is worth its time for.
-const LONG: [(&str, &str); 18] = [
+const LONG: [(&str, &str); 20] = [
     ("el2-instructions", "no visit to EL2 may become longer unnoticed, in any of three builds"),
     ("calibrate-qemu-virt", "each path of EL2 is walked some thousand times, cold and warm"),
     ("calibrate-zcu102", "the same on a GICv2"),
@@ -20,6 +20,8 @@ const LONG: [(&str, &str); 18] = [
         "hostile-crowd-code",
         "an adversary of many vCPUs on the RTOS's core executes what is no program",
     ),
+    ("conformance-kernel.rt", "Debian's PREEMPT_RT kernel works; 60 MB are fetched for it"),
+    ("conformance-kernel.backports", "that of Debian's backports works; 90 MB are fetched for it"),
     ("gathered-stock", "stock Linux while cores are powered down and called back"),
     ("io-load", "FreeRTOS wakes some thousand times beside devices and beside hackbench"),
     (
