@@ -129,3 +129,60 @@ fn what_would_not_be_sound_is_not_written() {
     );
     assert!(!directory.path().join("a.toml").exists());
 }
+
+/// The command knows no board by itself: it takes from the board's file where there is memory, and what takes a disk.
+#[test]
+fn a_description_for_any_board_is_sound() {
+    for (board, pcpus, disk, network) in [
+        ("qemu-virt", "8", "pcie", Some("virtio-mmio-31")),
+        ("qemu-virt-gicv2", "8", "virtio-mmio-31", Some("virtio-mmio-30")),
+        ("imx8mp", "4", "sd", Some("network")),
+        ("raspi4b", "4", "sd", None),
+        ("raspi4b-mini", "4", "sd", None),
+        ("versal", "2", "sd", Some("network")),
+        ("zcu102", "4", "sd", Some("network")),
+    ] {
+        // Memory as it is by default, with which little is left on a Raspberry Pi.
+        let kernels = ["--board", board, "--linux", "Image", "--rtos", "Image"];
+        let plugged =
+            [&["--disk", "disk.img"][..], &["--network"][..network.iter().count()]].concat();
+        for more in [&[][..], &["--pcpus", pcpus, "--link", "64K"], &plugged] {
+            let directory = files();
+            fs::write(directory.path().join("disk.img"), [0; 1024]).unwrap();
+            let output =
+                cassata(directory.path(), &[&["new", "a.toml"][..], &kernels, more].concat());
+            let complaints = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{board}, {more:?}: {complaints}");
+            let mut warnings = complaints.lines().filter(|line| line.contains("warning["));
+            assert!(warnings.all(|line| line.contains("dma-unconfined")), "{complaints}");
+            let text = fs::read_to_string(directory.path().join("a.toml")).unwrap();
+            assert!(text.contains(&format!("kind = \"{board}\"")), "{text}");
+            if more == plugged {
+                let devices = [Some(disk), network].into_iter().flatten();
+                let devices: Vec<_> = devices.map(|name| format!("{name:?}")).collect();
+                assert!(text.contains(&format!("devices = [{}]", devices.join(", "))), "{text}");
+            }
+            said(directory.path(), &["check", "a.toml"]);
+        }
+    }
+}
+
+#[test]
+fn what_a_board_does_not_have_is_refused() {
+    for (arguments, refused) in [
+        (&["--board", "raspi5"][..], "--board must be one of qemu-virt, "),
+        (&["--board", "my-board.toml"], "and my-board.toml is none"),
+        (&["--board", "raspi4b", "--network"], "--network: board `raspi4b` has no slot for it"),
+        (&["--board", "versal", "--pcpus", "3"], "--pcpus must be a number from 1 to 2"),
+        (&["--board", "raspi4b", "--linux-memory", "1G"], "board `raspi4b` can have"),
+    ] {
+        let directory = files();
+        let kernels = ["--linux", "Image", "--rtos", "Image"];
+        let arguments = [&["new", "a.toml"][..], &kernels, arguments].concat();
+        let output = cassata(directory.path(), &arguments);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaints}");
+        assert!(complaints.contains(refused), "{arguments:?}: {complaints}");
+        assert!(!directory.path().join("a.toml").exists());
+    }
+}

@@ -267,12 +267,6 @@ impl SlotKind {
     pub const fn takes_network(self) -> bool {
         !self.is_card()
     }
-
-    /// Returns true if either can be plugged in.
-    #[must_use]
-    pub const fn takes_both(self) -> bool {
-        self.takes_disk() && self.takes_network()
-    }
 }
 
 /// Streams of an SMMU.
@@ -349,6 +343,17 @@ impl Board {
     #[must_use]
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// Returns devices into which a disk and a network can be plugged, not the same one: the last that are listed.
+    #[must_use]
+    pub fn slots(&self) -> [Option<&Device>; 2] {
+        let last = |takes: fn(SlotKind) -> bool, other: Option<&Device>| {
+            let fits = |device: &&Device| device.slot_kind().is_some_and(takes);
+            self.devices.iter().rev().filter(fits).find(|&device| Some(device) != other)
+        };
+        let disk = last(SlotKind::takes_disk, None);
+        [disk, last(SlotKind::takes_network, disk)]
     }
 
     /// Returns the least time, nanoseconds, that is a whole number of ticks at every rate

@@ -1,7 +1,9 @@
 //! The beginning of a description: Linux on every pCPU, and an RTOS above it on one of them; or several of either.
 
-use crate::board::{Board, SlotKind};
+use crate::board::{Board, Device};
 use crate::size;
+use abi::platform::OCCUPIED;
+use abi::system::RAM_ALIGN;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -144,11 +146,14 @@ size = {size}
     fn head(&self) -> String {
         let Self { board, pcpus, linux, rtos, .. } = self;
         let all = |memory: u64, vms: usize| memory.saturating_mul(vms as u64);
-        let memory = all(linux.memory, self.linux_vms)
+        let needed = all(linux.memory, self.linux_vms)
             .saturating_add(all(rtos.memory, self.rtos_vms))
-            .saturating_add(BESIDE)
-            .checked_next_power_of_two()
-            .unwrap_or(u64::MAX);
+            .saturating_add(self.left_alone())
+            .saturating_add(BESIDE);
+        // More than the board has only where less would not do, which `check` then says.
+        let round = needed.checked_next_power_of_two().unwrap_or(u64::MAX);
+        let memory = round
+            .min(board.ram_max.max(needed.checked_next_multiple_of(RAM_ALIGN).unwrap_or(u64::MAX)));
         let plugged = self.plugged();
         format!(
             "# {}
@@ -185,16 +190,22 @@ off_when_done = true
         }
     }
 
+    /// Returns bytes at the beginning of RAM that no VM gets: what lies below the hypervisor, and, if a VM sees the
+    /// board's own addresses, what lies below the end of the virtual platform's.
+    fn left_alone(&self) -> u64 {
+        let platform = OCCUPIED.iter().filter(|_| self.needs_identity());
+        let end = platform.map(|(base, size)| base + size).max().unwrap_or_default();
+        end.max(self.board.hypervisor_pa).saturating_sub(self.board.ram_pa)
+    }
+
+    /// Returns true if the first Linux has a device that does DMA.
+    fn needs_identity(&self) -> bool {
+        self.slots().into_iter().flatten().any(|slot| slot.dma && !slot.idle_dma)
+    }
+
     /// Returns the slots of the first Linux's disk and network, as far as it has them.
-    fn slots(&self) -> [Option<&'static str>; 2] {
-        let slots = self
-            .board
-            .devices
-            .iter()
-            .rev()
-            .filter(|device| device.slot_kind().is_some_and(SlotKind::takes_both));
-        let mut names = slots.map(|device| device.name.as_str());
-        let (disk, network) = (names.next(), names.next());
+    fn slots(&self) -> [Option<&'static Device>; 2] {
+        let [disk, network] = self.board.slots();
         [disk.filter(|_| self.linux.disk.is_some()), network.filter(|_| self.linux.network)]
     }
 
@@ -202,7 +213,7 @@ off_when_done = true
         let mut text = String::new();
         let [disk, network] = self.slots();
         if let Some((slot, file)) = disk.zip(self.linux.disk.as_ref()) {
-            let (slot, file) = (quoted(slot), quoted(&file.to_string_lossy()));
+            let (slot, file) = (quoted(&slot.name), quoted(&file.to_string_lossy()));
             let _ = writeln!(
                 text,
                 "# What is written to it stays; `keep = false` behind the file forgets it.
@@ -210,7 +221,7 @@ disks = [{{ device = {slot}, file = {file} }}]"
             );
         }
         if let Some(slot) = network {
-            let _ = writeln!(text, "network = {}", quoted(slot));
+            let _ = writeln!(text, "network = {}", quoted(&slot.name));
         }
         text
     }
@@ -229,14 +240,15 @@ kernel = {}
         if let Some(initramfs) = &linux.initramfs {
             let _ = writeln!(text, "initramfs = {}", quoted(&initramfs.to_string_lossy()));
         }
-        let slots: Vec<_> = self.slots().into_iter().flatten().map(quoted).collect();
-        let (identity, devices) = match (number, slots.join(", ")) {
-            (0, slots) if !slots.is_empty() => {
-                let about = "# Devices that do DMA know no other addresses than the board's.";
-                (", identity = true", format!("{about}\ndevices = [{slots}]\n"))
-            }
-            _ => ("", String::new()),
+        let slots: Vec<_> = self.slots().into_iter().flatten().filter(|_| number == 0).collect();
+        let identity = number == 0 && self.needs_identity();
+        let names = slots.iter().map(|slot| quoted(&slot.name)).collect::<Vec<_>>().join(", ");
+        let about = "# Devices that do DMA know no other addresses than the board's.\n";
+        let devices = match names.is_empty() {
+            true => String::new(),
+            false => format!("{}devices = [{names}]\n", if identity { about } else { "" }),
         };
+        let identity = if identity { ", identity = true" } else { "" };
         let _ = write!(
             text,
             "cmdline = {}

@@ -14,11 +14,15 @@ use std::path::PathBuf;
 Examples:
   cassata new mine.toml
   cassata new mine.toml --pcpus 4 --rtos my-rtos.elf --defaults
+  cassata new mine.toml --board raspi4b --defaults
   cassata new mine.toml --pcpus 4 --linux-vms 2 --rtos-vms 2 --link 64K --defaults
   cassata new mine.toml --disk root.img --network --cmdline \"console=ttyAMA0 root=/dev/vda\"")]
 pub struct New {
     /// Where to write it; a file that is there is left as it is
     pub system: PathBuf,
+    /// The board, as descriptions name it: docs/src/boards.md lists them [default: qemu-virt]
+    #[arg(long, value_name = "NAME")]
+    pub board: Option<String>,
     /// Physical cores [default: 2]
     #[arg(long, value_name = "N")]
     pub pcpus: Option<usize>,
@@ -50,7 +54,7 @@ pub struct New {
     /// of its cores]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
-    /// The RTOS's kernel [default: the project's FreeRTOS]
+    /// The RTOS's kernel [default: the project's FreeRTOS, for the board's interrupt controller]
     #[arg(long, value_name = "FILE")]
     pub rtos: Option<PathBuf>,
     /// The RTOS's memory [default: 32M]

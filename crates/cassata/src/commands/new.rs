@@ -65,7 +65,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// Returns what a description is begun with: by option, by answer, or by default.
 fn outline(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result<Outline> {
-    let board = &Board::all()[0];
+    let default = &Board::all()[0].kind;
+    let question = Question::new("--board", "the board", default);
+    let board = questions.ask(&question, &given.board, board)?;
     let pcpus = board.pcpu_mpidr.len();
     let cores = Question::new("--pcpus", "physical cores", "2");
     let pcpus = questions.ask(&cores, &given.pcpus, |text| whole(text, 1..=pcpus))?;
@@ -102,10 +104,10 @@ fn outline(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Resu
         }
     }
     if linux_vms > 0 {
-        outline.linux = linux(given, directory, questions)?;
+        outline.linux = linux(given, board, directory, questions)?;
     }
     if rtos_vms > 0 {
-        outline.rtos = rtos(given, pcpus, directory, questions)?;
+        outline.rtos = rtos(given, board, pcpus, directory, questions)?;
     }
     if ends {
         // A policy moves vCPUs to a sibling's core, where another RTOS may come first.
@@ -150,7 +152,19 @@ fn is_own(file: &str, chosen: &Path) -> bool {
     built(file).is_some_and(|own| system::is_same_file(&own, chosen))
 }
 
-fn linux(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result<Linux> {
+/// Returns the board of that name. Descriptions know no others, so a file of a board is none.
+fn board(name: &str) -> Result<&'static Board, String> {
+    let names =
+        || Board::all().iter().map(|board| board.kind.as_str()).collect::<Vec<_>>().join(", ");
+    Board::find(name).ok_or_else(|| format!("one of {}, and {name} is none", names()))
+}
+
+fn linux(
+    given: &New,
+    board: &Board,
+    directory: &Path,
+    questions: &mut Questions<'_>,
+) -> Result<Linux> {
     let default = own("linux/Image");
     let kernel = Question::new("--linux", "Linux's kernel, an arm64 Image", &default);
     let kernel = questions.ask(&kernel, &shown(&given.linux), file)?;
@@ -167,10 +181,27 @@ fn linux(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result
     let cmdline = questions.ask(&cmdline, &given.cmdline, any)?;
     let memory = Question::new("--linux-memory", "its memory", "512M");
     let memory = questions.ask(&memory, &given.linux_memory.map(size::show), size::parse)?;
+    let [disk_slot, network_slot] = board.slots();
+    for (option, is_given, slot) in
+        [("--disk", given.disk.is_some(), disk_slot), ("--network", given.network, network_slot)]
+    {
+        if is_given && slot.is_none() {
+            let help = "leave it out, or name another board";
+            return Err(miette!(
+                help = help,
+                "{option}: board `{}` has no slot for it",
+                board.kind
+            ));
+        }
+    }
     let disk = Question::new("--disk", "a file that is the first Linux's disk, if it has one", "");
-    let disk = questions.ask(&disk, &shown(&given.disk), file_or_none)?;
+    let disk = match disk_slot {
+        Some(_) => questions.ask(&disk, &shown(&given.disk), file_or_none)?,
+        None => None,
+    };
     let network = Question::new("--network", "whether the first Linux has a network", "no");
-    let network = questions.ask(&network, &given.network.then_some("yes"), yes_or_no)?;
+    let network = network_slot.is_some()
+        && questions.ask(&network, &given.network.then_some("yes"), yes_or_no)?;
     Ok(Linux {
         kernel: near(&kernel, directory),
         initramfs: initramfs.map(|path| near(&path, directory)),
@@ -184,12 +215,14 @@ fn linux(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result
 
 fn rtos(
     given: &New,
+    board: &Board,
     pcpus: usize,
     directory: &Path,
     questions: &mut Questions<'_>,
 ) -> Result<Rtos> {
-    const OWN: &str = "freertos.elf";
-    let default = own(OWN);
+    // Its port to the interrupt controller that the board gives guests.
+    let built = if board.gic.is_v2() { "freertos-gicv2.elf" } else { "freertos.elf" };
+    let default = own(built);
     let kernel = Question::new("--rtos", "the RTOS's kernel", &default);
     let kernel = questions.ask(&kernel, &shown(&given.rtos), file)?;
     let memory = Question::new("--rtos-memory", "its memory", "32M");
@@ -197,7 +230,7 @@ fn rtos(
     let last = (pcpus - 1).to_string();
     let pcpu = Question::new("--rtos-pcpu", "the pCPU on which the first one comes first", &last);
     let pcpu = questions.ask(&pcpu, &given.rtos_pcpu, |text| whole(text, 0..=pcpus - 1))?;
-    let takes_link = is_own(OWN, &kernel);
+    let takes_link = is_own(built, &kernel);
     Ok(Rtos { kernel: near(&kernel, directory), takes_link, memory, pcpu })
 }
 
