@@ -4,7 +4,7 @@ use crate::mmio::{Kind, QUEUE_SIZE};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use virtio_queue::{Error, Queue, QueueT};
+use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 const SECTOR: u64 = 512;
@@ -122,7 +122,7 @@ impl Kind for Block {
         queue: &mut Queue,
         memory: &GuestMemoryMmap,
     ) -> std::result::Result<(), Error> {
-        while let Some(chain) = queue.pop_descriptor_chain(memory) {
+        while let Some(chain) = queue.iter(memory)?.next() {
             let head = chain.head_index();
             let mut reader = chain.clone().reader(memory)?;
             let mut writer = chain.writer(memory)?;

@@ -4,7 +4,7 @@ use crate::mmio::Kind;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Result, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use virtio_queue::{Error, Queue, QueueT};
+use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 /// Most bytes that are taken at once, either way.
@@ -81,7 +81,7 @@ impl Kind for Console {
                 self.receive();
             }
             while !self.input.is_empty()
-                && let Some(chain) = queue.pop_descriptor_chain(memory)
+                && let Some(chain) = queue.iter(memory)?.next()
             {
                 let head = chain.head_index();
                 let written = chain.writer(memory)?.write(&self.input).unwrap_or(0);
@@ -90,7 +90,7 @@ impl Kind for Console {
             }
             return Ok(());
         }
-        while let Some(chain) = queue.pop_descriptor_chain(memory) {
+        while let Some(chain) = queue.iter(memory)?.next() {
             let head = chain.head_index();
             let mut bytes = Vec::new();
             // What cannot be written is lost, as on a line that is not plugged in.

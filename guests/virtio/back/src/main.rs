@@ -12,6 +12,8 @@
 
 mod block;
 mod console;
+#[cfg(test)]
+mod driver;
 mod mmio;
 mod network;
 mod uio;

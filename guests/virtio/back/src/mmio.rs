@@ -245,6 +245,11 @@ fn drain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Block;
+    use crate::console::Console;
+    use crate::driver::Driver;
+    use crate::network::Network;
+    use std::fs::File;
     use vm_memory::GuestAddress;
 
     struct Nothing;
@@ -313,6 +318,40 @@ mod tests {
         assert_eq!(configure(&mut device, 0x2000_0000), 1);
         device.store(0x030, 4, 7, &memory());
         assert_eq!(device.load(0x034, 4), 0, "there is no such queue");
+    }
+
+    /// Opens a device for each queue that takes what a front wants done, and says which of its queues that is.
+    fn workers() -> [(fn() -> Box<dyn Kind>, usize); 3] {
+        [
+            (|| Box::new(Block::open("/dev/null").unwrap()), 0),
+            (|| Box::new(Console::open("/dev/null").unwrap()), 1),
+            (|| Box::new(Network::new(null(), [2; 6])), 1),
+        ]
+    }
+
+    fn null() -> File {
+        File::options().read(true).write(true).open("/dev/null").unwrap()
+    }
+
+    /// An index that is too large never becomes equal to the count of chains that were taken.
+    #[test]
+    fn a_queue_with_more_than_it_can_have_needs_a_reset() {
+        for (kind, queue) in workers() {
+            // A device is not for several threads, and a test that never ends says nothing.
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let mut device = Device::new(kind());
+                let mut driver = Driver::new(&mut device, 2);
+                driver.add(queue, b"x", 0);
+                device.notified(queue, &driver.memory);
+                assert_eq!((driver.used(queue).len(), device.load(0x070, 4)), (1, 0xf));
+                driver.set_index(queue, 2 + QUEUE_SIZE);
+                device.notified(queue, &driver.memory);
+                tell.send((device.load(0x070, 4), device.take_interrupt() & CONFIGURATION))
+            });
+            let status = told.recv_timeout(std::time::Duration::from_secs(60));
+            assert_eq!(status, Ok((0xf | NEEDS_RESET, CONFIGURATION)));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::mmio::Kind;
 use std::fs::File;
 use std::io::{Read, Result, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use virtio_queue::{Error, Queue, QueueT};
+use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 /// The header in front of each packet, bytes.
@@ -33,7 +33,12 @@ impl Network {
             name.bytes().fold(0_u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let [high, low] = sum.to_be_bytes();
         let address = [0x52, 0x54, 0x00, 0xca, high, low];
-        Ok(Self { tap, address, packet: Vec::new(), buffer: vec![0; MOST] })
+        Ok(Self::new(tap, address))
+    }
+
+    /// Makes one of what a packet can be read from and written to.
+    pub fn new(tap: File, address: [u8; 6]) -> Self {
+        Self { tap, address, packet: Vec::new(), buffer: vec![0; MOST] }
     }
 }
 
@@ -69,7 +74,7 @@ impl Kind for Network {
         memory: &GuestMemoryMmap,
     ) -> std::result::Result<(), Error> {
         if number == 1 {
-            while let Some(chain) = queue.pop_descriptor_chain(memory) {
+            while let Some(chain) = queue.iter(memory)?.next() {
                 let head = chain.head_index();
                 self.packet_out(chain.reader(memory)?);
                 queue.add_used(memory, head, 0)?;
@@ -83,7 +88,7 @@ impl Kind for Network {
                     _ => return Ok(()),
                 }
             }
-            let Some(chain) = queue.pop_descriptor_chain(memory) else { return Ok(()) };
+            let Some(chain) = queue.iter(memory)?.next() else { return Ok(()) };
             // One buffer for each packet.
             self.packet[HEADER - 2..HEADER].copy_from_slice(&1_u16.to_le_bytes());
             let head = chain.head_index();
