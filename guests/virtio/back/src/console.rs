@@ -29,7 +29,12 @@ impl Console {
             let file = OpenOptions::new().read(true).write(true).open(from)?;
             (file.try_clone()?, file)
         };
-        Ok(Self { from, to, input: Vec::new(), has_ended: false })
+        Ok(Self::new(from, to))
+    }
+
+    /// Makes one of what is read and what is written.
+    pub fn new(from: File, to: File) -> Self {
+        Self { from, to, input: Vec::new(), has_ended: false }
     }
 
     fn receive(&mut self) {
@@ -68,6 +73,10 @@ impl Kind for Console {
 
     fn wants_input(&self) -> bool {
         !self.has_ended && self.input.is_empty()
+    }
+
+    fn has_input(&self) -> bool {
+        !self.input.is_empty()
     }
 
     fn take(

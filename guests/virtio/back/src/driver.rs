@@ -92,4 +92,9 @@ impl Driver {
         };
         (0..u16::from_le(count)).map(entry).collect()
     }
+    /// Returns the count of chains at which the device wants to be notified of one more.
+    pub fn wanted(&self, number: usize) -> u16 {
+        let at = Self::at(number) + USED + 4 + 8 * u64::from(QUEUE_SIZE);
+        u16::from_le(self.memory.read_obj(GuestAddress(at)).unwrap())
+    }
 }

@@ -14,6 +14,8 @@ mod block;
 mod console;
 #[cfg(test)]
 mod driver;
+#[cfg(test)]
+mod input;
 mod mmio;
 mod network;
 mod uio;

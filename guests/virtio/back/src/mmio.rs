@@ -55,6 +55,10 @@ pub trait Kind {
     fn wants_input(&self) -> bool {
         true
     }
+    /// Returns true if it has input for which the front has had no room yet.
+    fn has_input(&self) -> bool {
+        false
+    }
 }
 
 /// A device.
@@ -234,9 +238,9 @@ fn drain(
     loop {
         queue.disable_notification(memory)?;
         kind.take(number, queue, memory)?;
-        // What an input queue still has is room, and no work.
-        let is_input = kind.input_queue() == Some(number);
-        if !queue.enable_notification(memory)? || is_input {
+        // Without input, room in an input queue is no work, and more of it no news.
+        let is_idle = kind.input_queue() == Some(number) && !kind.has_input();
+        if is_idle || !queue.enable_notification(memory)? {
             return queue.needs_notification(memory);
         }
     }

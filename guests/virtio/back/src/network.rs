@@ -67,6 +67,10 @@ impl Kind for Network {
         self.packet.is_empty()
     }
 
+    fn has_input(&self) -> bool {
+        !self.packet.is_empty()
+    }
+
     fn take(
         &mut self,
         number: usize,
