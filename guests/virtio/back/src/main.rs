@@ -54,8 +54,9 @@ fn run(arguments: &[String]) -> Result<(), String> {
     };
     let node = uio::list()?.into_iter().find(|node| node.name == *name);
     let node = node.ok_or_else(|| format!("no VM `{name}` waits for devices\n{USAGE}"))?;
-    let devices = devices(&node.devices, sources)?;
+    // First: what another program gives is not opened a second time.
     let front = Front::open(&node)?;
+    let devices = devices(&node.devices, sources)?;
     println!("cassata-virtio: {} for {name}", node.devices.join(", "));
     serve(name, &front, devices)
 }

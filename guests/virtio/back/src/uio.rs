@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
@@ -50,8 +50,7 @@ impl Front {
     pub fn open(node: &Node) -> Result<Self, String> {
         let number = node.directory.file_name().ok_or("no name")?;
         let path = PathBuf::from("/dev").join(number);
-        let device = OpenOptions::new().read(true).write(true).open(&path);
-        let device = device.map_err(|error| format!("{}: {error}", path.display()))?;
+        let device = open_alone(&path)?;
         let map = |index: usize| -> Result<(*mut u8, u64, usize), String> {
             let of_map = |what: &str| {
                 let path = node.directory.join(format!("maps/map{index}/{what}"));
@@ -119,6 +118,25 @@ impl Front {
     }
 }
 
+/// Opens a UIO device for this program only, as long as that runs: two of them would write one disk, and take each
+/// other's requests.
+fn open_alone(path: &Path) -> Result<File, String> {
+    let because = |error: io::Error| format!("{}: {error}", path.display());
+    let device = OpenOptions::new().read(true).write(true).open(path).map_err(because)?;
+    // SAFETY: has no condition.
+    if unsafe { libc::flock(device.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(device);
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() != io::ErrorKind::WouldBlock {
+        return Err(because(error));
+    }
+    Err(format!(
+        "{}: another cassata-virtio gives this VM its devices already; end that one first",
+        path.display()
+    ))
+}
+
 const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// Maps what UIO has as the map with this index.
@@ -164,4 +182,26 @@ pub fn open_tap(name: &str, header: usize) -> io::Result<File> {
             || libc::ioctl(tap.as_raw_fd(), libc::TUNSETVNETHDRSZ as _, &raw const size) < 0
     };
     if failed { Err(io::Error::last_os_error()) } else { Ok(tap) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vm_is_served_by_one_program_at_a_time() {
+        let path = std::env::temp_dir().join(format!("cassata-virtio-{}-uio", std::process::id()));
+        fs::write(&path, "").unwrap();
+        let first = open_alone(&path).unwrap();
+        let refused = open_alone(&path).err();
+        drop(first);
+        let next = open_alone(&path).err();
+        fs::remove_file(&path).unwrap();
+        let expected =
+            "another cassata-virtio gives this VM its devices already; end that one first";
+        assert_eq!(refused, Some(format!("{}: {expected}", path.display())));
+        assert_eq!(next, None, "the first one has ended");
+        let none = open_alone(&path).unwrap_err();
+        assert!(none.starts_with(&format!("{}: ", path.display())), "{none}");
+    }
 }
