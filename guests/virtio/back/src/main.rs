@@ -25,9 +25,10 @@ use mmio::{Device, Kind};
 use std::process::ExitCode;
 use uio::Front;
 
-const USAGE: &str = "usage: cassata-virtio VM [block=FILE[,readonly]] [console=-|FILE] [network=TAP]
+const USAGE: &str = "usage: cassata-virtio VM [block=FILE[,readonly]] [console=-|FILE] [network=TAP[,MAC]]
 Gives the VM the devices that its description lists, from: a file or a block device; standard input and
-output, or a terminal; a TAP device. One argument for each device, those of a kind in their order.
+output, or a terminal; a TAP device, and the card's address, which is made of the TAP's name otherwise.
+One argument for each device, those of a kind in their order.
 `cassata-virtio` alone lists the VMs that wait for devices.";
 
 fn main() -> ExitCode {

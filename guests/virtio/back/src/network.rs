@@ -3,9 +3,9 @@
 
 use crate::mmio::Kind;
 use std::fs::File;
-use std::io::{Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 /// The header in front of each packet, bytes.
@@ -25,21 +25,47 @@ pub struct Network {
 }
 
 impl Network {
-    /// Opens a TAP device, which is made if there is none.
-    pub fn open(name: &str) -> Result<Self> {
-        let tap = crate::uio::open_tap(name, HEADER)?;
-        // Administered locally; the TAP device has another one.
-        let sum =
-            name.bytes().fold(0_u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let [high, low] = sum.to_be_bytes();
-        let address = [0x52, 0x54, 0x00, 0xca, high, low];
-        Ok(Self::new(tap, address))
+    /// Opens `TAP` or `TAP,MAC`: a TAP device, which is made if there is none, and the card's address.
+    pub fn open(from: &str) -> Result<Self> {
+        let (name, address) = match from.split_once(',') {
+            Some((name, address)) => (name, parse_address(address)?),
+            None => (from, address_of(from)),
+        };
+        Ok(Self::new(crate::uio::open_tap(name, HEADER)?, address))
     }
 
     /// Makes one of what a packet can be read from and written to.
     pub fn new(tap: File, address: [u8; 6]) -> Self {
         Self { tap, address, packet: Vec::new(), buffer: vec![0; MOST] }
     }
+}
+
+/// Returns the address of a card for which none is given: it is administered locally, and the TAP device has
+/// another one.
+fn address_of(name: &str) -> [u8; 6] {
+    let sum = name.bytes().fold(0_u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let [high, low] = sum.to_be_bytes();
+    [0x52, 0x54, 0x00, 0xca, high, low]
+}
+
+/// Returns the address of a single card that this is.
+fn parse_address(text: &str) -> Result<[u8; 6]> {
+    let byte = |part: &str| {
+        let is_hex = part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_hex.then(|| u8::from_str_radix(part, 16).ok()).flatten()
+    };
+    let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+    // The lowest bit of the first byte is that of a group.
+    bytes
+        .and_then(|bytes| <[u8; 6]>::try_from(bytes).ok())
+        .filter(|address| address[0] & 1 == 0 && *address != [0; 6])
+        .ok_or_else(|| {
+            let why = format!(
+                "`{text}` is no MAC address of a card; give six bytes of which the first one is even, as in \
+                 52:54:00:12:34:56"
+            );
+            Error::new(ErrorKind::InvalidInput, why)
+        })
 }
 
 impl Kind for Network {
@@ -76,7 +102,7 @@ impl Kind for Network {
         number: usize,
         queue: &mut Queue,
         memory: &GuestMemoryMmap,
-    ) -> std::result::Result<(), Error> {
+    ) -> std::result::Result<(), virtio_queue::Error> {
         if number == 1 {
             while let Some(chain) = queue.iter(memory)?.next() {
                 let head = chain.head_index();
@@ -112,6 +138,32 @@ impl Network {
         let read = reader.take(MOST as u64).read_to_end(&mut packet);
         if read.is_ok_and(|count| count > HEADER) {
             let _ = self.tap.write(&packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_that_of_one_card() {
+        assert_eq!(parse_address("52:54:00:aB:34:56").unwrap(), [0x52, 0x54, 0, 0xab, 0x34, 0x56]);
+        let none = [
+            "",
+            "52:54:00:12:34",
+            "52:54:00:12:34:56:78",
+            "52:54:00:12:34:5",
+            "52:54:00:12:34:+5",
+            "52-54-00-12-34-56",
+            "53:54:00:12:34:56",
+            "00:00:00:00:00:00",
+            "52:54:00:12:34:56,",
+        ];
+        for text in none {
+            // Before the TAP device is made.
+            let error = Network::open(&format!("tap0,{text}")).err().unwrap().to_string();
+            assert!(error.starts_with(&format!("`{text}` is no MAC address")), "{text}: {error}");
         }
     }
 }
