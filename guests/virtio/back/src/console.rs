@@ -8,7 +8,7 @@ use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 /// Most bytes that are taken at once, either way.
-const MOST: u64 = 4096;
+const MOST: usize = 4096;
 
 /// See the module.
 pub struct Console {
@@ -41,7 +41,7 @@ impl Console {
         if !crate::uio::is_readable(self.from.as_raw_fd()) {
             return;
         }
-        let mut bytes = [0; MOST as usize];
+        let mut bytes = [0; MOST];
         match self.from.read(&mut bytes) {
             Ok(0) => self.has_ended = true,
             Ok(count) => self.input.extend(&bytes[..count]),
@@ -101,12 +101,40 @@ impl Kind for Console {
         }
         while let Some(chain) = queue.iter(memory)?.next() {
             let head = chain.head_index();
-            let mut bytes = Vec::new();
+            let mut reader = chain.reader(memory)?;
+            let mut piece = [0; MOST];
             // What cannot be written is lost, as on a line that is not plugged in.
-            let _ = chain.reader(memory)?.take(MOST).read_to_end(&mut bytes);
-            let _ = self.to.write_all(&bytes);
+            while let Ok(count @ 1..) = reader.read(&mut piece) {
+                let _ = self.to.write_all(&piece[..count]);
+            }
             queue.add_used(memory, head, 0)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Driver;
+    use crate::mmio::Device;
+    use std::os::fd::OwnedFd;
+
+    /// A chain may have more than is taken at once.
+    #[test]
+    fn all_of_a_long_output_is_written() {
+        let (mut read, to) = std::io::pipe().unwrap();
+        let nothing = File::open("/dev/null").unwrap();
+        let mut device = Device::new(Box::new(Console::new(nothing, OwnedFd::from(to).into())));
+        let mut driver = Driver::new(&mut device, 2);
+        let long = Vec::from_iter((0..3 * MOST + 5).map(|at| (at % 251) as u8));
+        driver.add(1, &long, 0);
+        driver.add(1, b"behind", 0);
+        device.notified(1, &driver.memory);
+        drop(device);
+        let mut said = Vec::new();
+        read.read_to_end(&mut said).unwrap();
+        assert_eq!(driver.used(1), [(0, 0), (1, 0)]);
+        assert!(said == [&long[..], b"behind"].concat(), "{} bytes", said.len());
     }
 }
