@@ -1,17 +1,19 @@
 //! A disk (Virtual I/O Device (VIRTIO) 1.2, 5.2), made of a file or a block device.
 
 use crate::mmio::{Kind, QUEUE_SIZE};
+use crate::reach::{Reach, Trouble};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
-use vm_memory::GuestMemoryMmap;
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
 
 const SECTOR: u64 = 512;
 /// VIRTIO_BLK_F_SEG_MAX, _F_RO and _F_FLUSH.
 const SEG_MAX: u64 = 1 << 2;
 const READ_ONLY: u64 = 1 << 5;
 const FLUSH: u64 = 1 << 9;
+/// VIRTIO_BLK_T_OUT.
+const WRITE: u32 = 1;
 /// Most bytes of one request: a chain may have the same memory in it again and again.
 const MOST: usize = 4 << 20;
 /// What a device calls itself.
@@ -49,32 +51,58 @@ impl Block {
         reader: &mut impl Read,
         writer: &mut impl Write,
         room: usize,
-    ) -> Option<u32> {
+        front: &Reach<'_>,
+    ) -> std::result::Result<u32, Trouble> {
+        // The last byte says what came of it.
+        let order = self.copy(reader).zip(room.checked_sub(1));
+        let status = match order {
+            Some(((kind, sector), room)) => {
+                if kind == WRITE {
+                    front.check()?;
+                }
+                Some(self.carry_out(kind, sector, room))
+            }
+            None => None,
+        };
+        front.check()?;
+        let written = status.and_then(|status| {
+            writer.write_all(&self.buffer).and_then(|()| writer.write_all(&[status])).ok()
+        });
+        Ok(written.map_or(0, |()| self.buffer.len() as u32 + 1))
+    }
+
+    /// Copies a request to where the front cannot change it: returns its kind and sector, and has in the buffer
+    /// what is to be written.
+    fn copy(&mut self, reader: &mut impl Read) -> Option<(u32, u64)> {
+        self.buffer.clear();
         let mut header = [0; 16];
         reader.read_exact(&mut header).ok()?;
         let kind = u32::from_le_bytes(header[..4].try_into().ok()?);
         let sector = u64::from_le_bytes(header[8..].try_into().ok()?);
-        // The last byte says what came of it.
-        let room = room.checked_sub(1)?;
-        let done = match kind {
-            0 => self.read(sector, room, writer),
-            1 if !self.is_read_only => self.write(sector, reader),
-            4 => self.file.sync_data().map(|()| 0),
-            8 => writer.write_all(&NAME[..room.min(NAME.len())]).map(|()| room.min(NAME.len())),
-            _ => return writer.write_all(&[2]).ok().map(|()| 1),
-        };
-        match done {
-            Ok(written) => writer.write_all(&[0]).ok().map(|()| written as u32 + 1),
-            // The status stands behind all that could have been written.
-            Err(_) => {
-                let nothing = vec![0; room];
-                writer
-                    .write_all(&nothing)
-                    .and_then(|()| writer.write_all(&[1]))
-                    .ok()
-                    .map(|()| room as u32 + 1)
-            }
+        if kind == WRITE && !self.is_read_only {
+            reader.take(MOST as u64 + 1).read_to_end(&mut self.buffer).ok()?;
         }
+        Some((kind, sector))
+    }
+
+    /// Does what a request says. Returns its status, and has in the buffer what the front gets before that.
+    fn carry_out(&mut self, kind: u32, sector: u64, room: usize) -> u8 {
+        let done = match kind {
+            0 => self.read(sector, room),
+            WRITE if !self.is_read_only => self.write(sector),
+            4 => self.file.sync_data(),
+            8 => {
+                self.buffer.extend(NAME.iter().take(room));
+                Ok(())
+            }
+            _ => return 2,
+        };
+        if done.is_err() {
+            // The status stands behind all that could have been written.
+            self.buffer.clear();
+            self.buffer.resize(room, 0);
+        }
+        done.is_err().into()
     }
 
     /// Returns where so many bytes are in the file, if the disk has them.
@@ -84,18 +112,17 @@ impl Block {
         if is_good { Ok(sector * SECTOR) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
     }
 
-    fn read(&mut self, sector: u64, bytes: usize, writer: &mut impl Write) -> Result<usize> {
+    fn read(&mut self, sector: u64, bytes: usize) -> Result<()> {
         let at = self.place(sector, bytes)?;
         self.buffer.resize(bytes, 0);
-        self.file.read_exact_at(&mut self.buffer, at)?;
-        writer.write_all(&self.buffer).map(|()| bytes)
+        self.file.read_exact_at(&mut self.buffer, at)
     }
 
-    fn write(&mut self, sector: u64, reader: &mut impl Read) -> Result<usize> {
-        self.buffer.clear();
-        reader.take(MOST as u64 + 1).read_to_end(&mut self.buffer)?;
+    fn write(&mut self, sector: u64) -> Result<()> {
         let at = self.place(sector, self.buffer.len())?;
-        self.file.write_all_at(&self.buffer, at).map(|()| 0)
+        self.file.write_all_at(&self.buffer, at)?;
+        self.buffer.clear();
+        Ok(())
     }
 }
 
@@ -120,14 +147,15 @@ impl Kind for Block {
         &mut self,
         _: usize,
         queue: &mut Queue,
-        memory: &GuestMemoryMmap,
-    ) -> std::result::Result<(), Error> {
+        front: &Reach<'_>,
+    ) -> std::result::Result<(), Trouble> {
+        let memory = front.memory;
         while let Some(chain) = queue.iter(memory)?.next() {
             let head = chain.head_index();
             let mut reader = chain.clone().reader(memory)?;
             let mut writer = chain.writer(memory)?;
             let room = writer.available_bytes().min(MOST + 1);
-            let written = self.serve(&mut reader, &mut writer, room).unwrap_or(0);
+            let written = self.serve(&mut reader, &mut writer, room, front)?;
             queue.add_used(memory, head, written)?;
         }
         Ok(())
@@ -137,6 +165,7 @@ impl Kind for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vm_memory::GuestMemoryMmap;
 
     fn disk(name: &str) -> Block {
         let path =
@@ -152,10 +181,40 @@ mod tests {
         [&header, data].concat()
     }
 
+    /// Returns what the front gets, and how many bytes that is said to be; `is_stopped` is of the front.
+    fn serve(
+        disk: &mut Block,
+        request: &[u8],
+        room: usize,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> (std::result::Result<u32, Trouble>, Vec<u8>) {
+        let (mut out, memory) = (Vec::new(), GuestMemoryMmap::new());
+        let front = Reach { memory: &memory, is_stopped };
+        (disk.serve(&mut &request[..], &mut out, room, &front), out)
+    }
+
     fn ask(disk: &mut Block, request: &[u8], room: usize) -> Option<(u32, Vec<u8>)> {
-        let mut out = Vec::new();
-        let written = disk.serve(&mut &request[..], &mut out, room)?;
-        Some((written, out))
+        let (written, out) = serve(disk, request, room, &|| false);
+        written.ok().filter(|written| *written > 0).map(|written| (written, out))
+    }
+
+    /// A request that was copied when another kernel had the memory already would write anything to the disk.
+    #[test]
+    fn a_front_that_was_stopped_writes_nothing_and_gets_nothing() {
+        let mut disk = disk("stopped");
+        let looks = std::cell::Cell::new(0);
+        for (kind, data, is_stopped_at) in
+            [(WRITE, &[9; 512][..], 0), (WRITE, &[9; 512], 1), (0, &[], 0)]
+        {
+            looks.set(0);
+            let is_stopped = || looks.replace(looks.get() + 1) == is_stopped_at;
+            let (ended, out) = serve(&mut disk, &request(kind, 0, data), 513, &is_stopped);
+            assert!(matches!(ended, Err(Trouble::Stopped)) && out.is_empty());
+            let mut byte = [0];
+            disk.file.read_exact_at(&mut byte, 0).unwrap();
+            // What was copied in time is written.
+            assert_eq!(byte[0] == 9, kind == 0 || is_stopped_at == 1);
+        }
     }
 
     #[test]

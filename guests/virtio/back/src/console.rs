@@ -1,11 +1,11 @@
 //! A console (Virtual I/O Device (VIRTIO) 1.2, 5.3) with one port: standard input and output, or a terminal.
 
 use crate::mmio::Kind;
+use crate::reach::{Reach, Trouble};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Result, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
-use vm_memory::GuestMemoryMmap;
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
 
 /// Most bytes that are taken at once, either way.
 const MOST: usize = 4096;
@@ -83,8 +83,9 @@ impl Kind for Console {
         &mut self,
         number: usize,
         queue: &mut Queue,
-        memory: &GuestMemoryMmap,
-    ) -> std::result::Result<(), Error> {
+        front: &Reach<'_>,
+    ) -> std::result::Result<(), Trouble> {
+        let memory = front.memory;
         if number == 0 {
             if self.wants_input() {
                 self.receive();
@@ -93,6 +94,7 @@ impl Kind for Console {
                 && let Some(chain) = queue.iter(memory)?.next()
             {
                 let head = chain.head_index();
+                front.check()?;
                 let written = chain.writer(memory)?.write(&self.input).unwrap_or(0);
                 self.input.drain(..written);
                 queue.add_used(memory, head, written as u32)?;
@@ -104,7 +106,12 @@ impl Kind for Console {
             let mut reader = chain.reader(memory)?;
             let mut piece = [0; MOST];
             // What cannot be written is lost, as on a line that is not plugged in.
-            while let Ok(count @ 1..) = reader.read(&mut piece) {
+            loop {
+                let count = reader.read(&mut piece).unwrap_or(0);
+                front.check()?;
+                if count == 0 {
+                    break;
+                }
                 let _ = self.to.write_all(&piece[..count]);
             }
             queue.add_used(memory, head, 0)?;
@@ -130,7 +137,7 @@ mod tests {
         let long = Vec::from_iter((0..3 * MOST + 5).map(|at| (at % 251) as u8));
         driver.add(1, &long, 0);
         driver.add(1, b"behind", 0);
-        device.notified(1, &driver.memory);
+        device.notified(1, &driver.front());
         drop(device);
         let mut said = Vec::new();
         read.read_to_end(&mut said).unwrap();

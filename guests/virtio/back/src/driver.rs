@@ -1,6 +1,7 @@
 //! For tests: a driver, which has set a device up and has queues in memory of the front.
 
 use crate::mmio::{Device, QUEUE_SIZE};
+use crate::reach::Reach;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
 
 /// Where the memory begins, and how large it is, bytes.
@@ -46,6 +47,18 @@ impl Driver {
         set(0x070, 0xf);
         let free = Self::at(queues as usize);
         Self { memory, free, queues: vec![(0, 0); queues as usize] }
+    }
+
+    /// Returns what a device reaches of a front that was not stopped.
+    pub fn front(&self) -> Reach<'_> {
+        Reach { memory: &self.memory, is_stopped: &|| false }
+    }
+
+    /// Returns all that is in the memory.
+    pub fn all(&self) -> Vec<u8> {
+        let mut all = vec![0; MEMORY.1];
+        self.memory.read_slice(&mut all, GuestAddress(MEMORY.0)).unwrap();
+        all
     }
 
     fn at(number: usize) -> u64 {

@@ -4,13 +4,13 @@ use crate::console::Console;
 use crate::driver::Driver;
 use crate::mmio::{Device, Kind};
 use crate::network::Network;
+use crate::reach::{Reach, Trouble};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{OwnedFd, RawFd};
 use std::rc::Rc;
 use virtio_queue::Queue;
-use vm_memory::GuestMemoryMmap;
 
 /// Bytes for which a front has room in each chain.
 const ROOM: u32 = 40;
@@ -40,13 +40,8 @@ impl Kind for Late {
     fn has_input(&self) -> bool {
         self.0.has_input()
     }
-    fn take(
-        &mut self,
-        number: usize,
-        queue: &mut Queue,
-        memory: &GuestMemoryMmap,
-    ) -> Result<(), virtio_queue::Error> {
-        self.0.take(number, queue, memory)?;
+    fn take(&mut self, number: usize, queue: &mut Queue, front: &Reach<'_>) -> Result<(), Trouble> {
+        self.0.take(number, queue, front)?;
         if let (left @ 1.., Some(driver)) = &mut *self.1.borrow_mut() {
             *left -= 1;
             driver.add(0, &[], ROOM);
@@ -77,7 +72,7 @@ fn hand_over(kind: fn(File) -> Box<dyn Kind>, bytes: &[u8], times: u32) -> Becam
     let driver = Driver::new(&mut device, 2);
     let memory = driver.memory.clone();
     *late.borrow_mut() = (times, Some(driver));
-    device.take_input(&memory);
+    device.take_input(&Reach { memory: &memory, is_stopped: &|| false });
     let late = late.borrow();
     let driver = late.1.as_ref().unwrap();
     let written = driver.used(0).iter().map(|(_, written)| *written).collect();
@@ -116,4 +111,23 @@ fn room_that_comes_while_it_is_looked_for_is_used() {
 fn room_without_input_ends_nothing_and_begins_nothing() {
     let became = hand_over(console, &[], 5);
     assert_eq!(became, Became { written: vec![], asks: false, wanted: Some(0) });
+}
+
+/// The kernel that runs then may have anything where there was room.
+#[test]
+fn a_front_that_was_stopped_gets_no_input() {
+    for kind in [console, network] {
+        for is_stopped in [true, false] {
+            let (from, mut to) = std::io::pipe().unwrap();
+            to.write_all(&[5; 30]).unwrap();
+            drop(to);
+            let mut device = Device::new(kind(OwnedFd::from(from).into()));
+            let mut driver = Driver::new(&mut device, 2);
+            driver.add(0, &[], ROOM);
+            let before = driver.all();
+            device.take_input(&Reach { is_stopped: &|| is_stopped, ..driver.front() });
+            assert_eq!(driver.all() == before, is_stopped);
+            assert_eq!(driver.used(0).is_empty(), is_stopped);
+        }
+    }
 }

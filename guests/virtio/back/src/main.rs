@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`uio`] | registers, memory and doorbell, by Linux's UIO: all that is `unsafe` |
 //! | [`mmio`] | the registers of a device, as virtio-mmio has them |
+//! | [`reach`] | what a device reaches of its front, and whether that was stopped |
 //! | [`block`], [`console`], [`network`] | what a device does with its queues |
 
 mod block;
@@ -18,10 +19,13 @@ mod driver;
 mod input;
 mod mmio;
 mod network;
+mod reach;
 mod uio;
 
 use abi::virtio::{ANSWER, ARM, NOTIFIED, RAISE, REQUEST, REQUESTED, RESTARTED, Request};
 use mmio::{Device, Kind};
+use reach::Reach;
+use std::cell::Cell;
 use std::process::ExitCode;
 use uio::Front;
 
@@ -90,31 +94,57 @@ fn open(kind: &str, from: &str) -> Result<Box<dyn Kind>, String> {
     opened.map_err(|error| format!("{kind}={from}: {error}"))
 }
 
+/// What NOTIFIED has said and was not taken: a load clears it there.
+struct News<F> {
+    load: F,
+    left: Cell<u64>,
+}
+
+impl<F: Fn() -> u64> News<F> {
+    fn new(load: F) -> Self {
+        Self { load, left: Cell::new(0) }
+    }
+
+    /// Returns true if the front was stopped, and that was not taken.
+    fn is_stopped(&self) -> bool {
+        self.left.set(self.left.get() | (self.load)());
+        self.left.get() & RESTARTED != 0
+    }
+
+    /// Takes all.
+    fn take(&self) -> u64 {
+        (self.load)() | self.left.take()
+    }
+}
+
 /// Serves a VM for ever.
 fn serve(name: &str, front: &Front, mut devices: Vec<Device>) -> Result<(), String> {
     let fds: Vec<_> = devices.iter().map(Device::input).collect();
+    let all = News::new(|| front.load(NOTIFIED));
+    let is_stopped = || all.is_stopped();
+    let reach = Reach { memory: front.memory(), is_stopped: &is_stopped };
     loop {
         front.store(ARM, 1);
-        let news = front.load(NOTIFIED);
+        let news = all.take();
         if news & RESTARTED != 0 {
             devices.iter_mut().for_each(Device::reset);
             println!("cassata-virtio: {name} was stopped");
         }
         if news & REQUESTED != 0 {
-            answer(front, &mut devices);
+            answer(front, &reach, &mut devices);
         }
         for (number, device) in devices.iter_mut().enumerate() {
             let notified = (news >> (8 * number)) as u8;
             for queue in (0..8).filter(|queue| notified >> queue & 1 != 0) {
-                device.notified(queue, front.memory());
+                device.notified(queue, &reach);
             }
-            device.take_input(front.memory());
+            device.take_input(&reach);
             let bits = device.take_interrupt();
             if bits != 0 {
                 front.store(RAISE, (number as u64) << 8 | u64::from(bits));
             }
         }
-        // What comes since the doorbell was armed rings it.
+        // What comes since the doorbell was armed rings it, also if it was seen meanwhile.
         let wanted =
             devices.iter().zip(&fds).map(|(device, fd)| fd.filter(|_| device.wants_input()));
         front.wait(wanted)?;
@@ -122,19 +152,40 @@ fn serve(name: &str, front: &Front, mut devices: Vec<Device>) -> Result<(), Stri
 }
 
 /// Carries out the access that waits, if there is one.
-fn answer(front: &Front, devices: &mut [Device]) {
+fn answer(front: &Front, reach: &Reach<'_>, devices: &mut [Device]) {
     let request = Request(front.load(REQUEST));
-    if !request.waits() {
-        // The front was stopped just now.
+    if !request.waits() || reach.check().is_err() {
+        // The front was stopped just now. What waits then is for devices that are reset.
         return;
     }
     let mut value = 0;
     if let Some(device) = devices.get_mut(request.device()) {
         if request.is_write() {
-            device.store(request.offset(), request.size(), request.value() as u32, front.memory());
+            device.store(request.offset(), request.size(), request.value() as u32, reach.memory);
         } else {
             value = device.load(request.offset(), request.size());
         }
     }
     front.store(ANSWER, request.answer(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look whether the front was stopped must not lose what else is said at once.
+    #[test]
+    fn what_is_seen_is_there_until_it_is_taken() {
+        let said = Cell::new(0);
+        let news = News::new(|| said.take());
+        said.set(1);
+        assert!(!news.is_stopped());
+        said.set(2 | RESTARTED);
+        assert!(news.is_stopped());
+        said.set(4);
+        assert!(news.is_stopped());
+        said.set(8);
+        assert_eq!((news.take(), news.take()), (15 | RESTARTED, 0));
+        assert!(!news.is_stopped());
+    }
 }

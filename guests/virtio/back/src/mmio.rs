@@ -1,6 +1,7 @@
 //! The registers of a device, as virtio-mmio has them (Virtual I/O Device (VIRTIO) 1.2, 4.2.2). Notifications and
 //! interrupts are EL2's.
 
+use crate::reach::{Reach, Trouble};
 use std::os::fd::RawFd;
 use virtio_queue::{Queue, QueueT};
 use vm_memory::GuestMemoryMmap;
@@ -36,13 +37,8 @@ pub trait Kind {
     /// Takes what is in a queue.
     ///
     /// # Errors
-    /// The queue is not what it must be.
-    fn take(
-        &mut self,
-        number: usize,
-        queue: &mut Queue,
-        memory: &GuestMemoryMmap,
-    ) -> Result<(), virtio_queue::Error>;
+    /// The queue is not what it must be, or the front was stopped.
+    fn take(&mut self, number: usize, queue: &mut Queue, front: &Reach<'_>) -> Result<(), Trouble>;
     /// What is waited for besides the front.
     fn input(&self) -> Option<RawFd> {
         None
@@ -113,16 +109,17 @@ impl Device {
     }
 
     /// Takes what is in a queue of which the front has notified.
-    pub fn notified(&mut self, number: usize, memory: &GuestMemoryMmap) {
+    pub fn notified(&mut self, number: usize, front: &Reach<'_>) {
         if !self.is_alive() {
             return;
         }
         let Some(queue) = self.queues.get_mut(number).filter(|queue| queue.ready()) else { return };
-        let taken = drain(self.kind.as_mut(), number, queue, memory);
+        let taken = drain(self.kind.as_mut(), number, queue, front);
         match taken {
             Ok(true) => self.interrupt |= USED,
-            Ok(false) => {}
-            Err(error) => {
+            // It will be reset.
+            Ok(false) | Err(Trouble::Stopped) => {}
+            Err(Trouble::Queue(error)) => {
                 // Nothing can be done for this driver until it resets the device.
                 eprintln!(
                     "cassata-virtio: queue {number} of a device of kind {}: {error}",
@@ -135,9 +132,9 @@ impl Device {
     }
 
     /// Hands over what has come, if the front has room for it.
-    pub fn take_input(&mut self, memory: &GuestMemoryMmap) {
+    pub fn take_input(&mut self, front: &Reach<'_>) {
         if let Some(number) = self.kind.input_queue() {
-            self.notified(number, memory);
+            self.notified(number, front);
         }
     }
 
@@ -233,15 +230,25 @@ fn drain(
     kind: &mut dyn Kind,
     number: usize,
     queue: &mut Queue,
-    memory: &GuestMemoryMmap,
-) -> Result<bool, virtio_queue::Error> {
+    front: &Reach<'_>,
+) -> Result<bool, Trouble> {
+    let memory = front.memory;
     loop {
-        queue.disable_notification(memory)?;
-        kind.take(number, queue, memory)?;
+        // With the feature, nothing is written.
+        if !queue.event_idx_enabled() {
+            front.check()?;
+            queue.disable_notification(memory)?;
+        }
+        let before = queue.next_avail();
+        kind.take(number, queue, front)?;
         // Without input, room in an input queue is no work, and more of it no news.
         let is_idle = kind.input_queue() == Some(number) && !kind.has_input();
+        if !is_idle && queue.next_avail() == before {
+            // Otherwise it was looked for just now.
+            front.check()?;
+        }
         if is_idle || !queue.enable_notification(memory)? {
-            return queue.needs_notification(memory);
+            return Ok(queue.needs_notification(memory)?);
         }
     }
 }
@@ -271,12 +278,7 @@ mod tests {
         fn queues(&self) -> usize {
             1
         }
-        fn take(
-            &mut self,
-            _: usize,
-            _: &mut Queue,
-            _: &GuestMemoryMmap,
-        ) -> Result<(), virtio_queue::Error> {
+        fn take(&mut self, _: usize, _: &mut Queue, _: &Reach<'_>) -> Result<(), Trouble> {
             Ok(())
         }
     }
@@ -324,8 +326,10 @@ mod tests {
         assert_eq!(device.load(0x034, 4), 0, "there is no such queue");
     }
 
+    type Open = fn() -> Box<dyn Kind>;
+
     /// Opens a device for each queue that takes what a front wants done, and says which of its queues that is.
-    fn workers() -> [(fn() -> Box<dyn Kind>, usize); 3] {
+    fn workers() -> [(Open, usize); 3] {
         [
             (|| Box::new(Block::open("/dev/null").unwrap()), 0),
             (|| Box::new(Console::open("/dev/null").unwrap()), 1),
@@ -347,14 +351,32 @@ mod tests {
                 let mut device = Device::new(kind());
                 let mut driver = Driver::new(&mut device, 2);
                 driver.add(queue, b"x", 0);
-                device.notified(queue, &driver.memory);
+                device.notified(queue, &driver.front());
                 assert_eq!((driver.used(queue).len(), device.load(0x070, 4)), (1, 0xf));
                 driver.set_index(queue, 2 + QUEUE_SIZE);
-                device.notified(queue, &driver.memory);
+                device.notified(queue, &driver.front());
                 tell.send((device.load(0x070, 4), device.take_interrupt() & CONFIGURATION))
             });
             let status = told.recv_timeout(std::time::Duration::from_secs(60));
             assert_eq!(status, Ok((0xf | NEEDS_RESET, CONFIGURATION)));
+        }
+    }
+
+    /// The kernel that runs then may have anything there.
+    #[test]
+    fn nothing_is_written_to_the_memory_of_a_front_that_was_stopped() {
+        for (kind, queue) in workers() {
+            for is_stopped in [true, false] {
+                let mut device = Device::new(kind());
+                let mut driver = Driver::new(&mut device, 2);
+                driver.add(queue, &[0; 100], 513);
+                let before = driver.all();
+                device.notified(queue, &Reach { is_stopped: &|| is_stopped, ..driver.front() });
+                let id = device.load(8, 4);
+                assert_eq!(driver.used(queue).is_empty(), is_stopped, "{id}");
+                assert_eq!(driver.all() == before, is_stopped, "{id}");
+                assert_eq!(device.load(0x070, 4), 0xf, "{id}");
+            }
         }
     }
 

@@ -2,11 +2,11 @@
 //! Linux's TAP has, too.
 
 use crate::mmio::Kind;
+use crate::reach::{Reach, Trouble};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::GuestMemoryMmap;
 
 /// The header in front of each packet, bytes.
 pub const HEADER: usize = 12;
@@ -101,12 +101,13 @@ impl Kind for Network {
         &mut self,
         number: usize,
         queue: &mut Queue,
-        memory: &GuestMemoryMmap,
-    ) -> std::result::Result<(), virtio_queue::Error> {
+        front: &Reach<'_>,
+    ) -> std::result::Result<(), Trouble> {
+        let memory = front.memory;
         if number == 1 {
             while let Some(chain) = queue.iter(memory)?.next() {
                 let head = chain.head_index();
-                self.packet_out(chain.reader(memory)?);
+                self.packet_out(chain.reader(memory)?, front)?;
                 queue.add_used(memory, head, 0)?;
             }
             return Ok(());
@@ -122,6 +123,7 @@ impl Kind for Network {
             // One buffer for each packet.
             self.packet[HEADER - 2..HEADER].copy_from_slice(&1_u16.to_le_bytes());
             let head = chain.head_index();
+            front.check()?;
             // A packet that does not fit is lost.
             let written =
                 chain.writer(memory)?.write_all(&self.packet).map_or(0, |()| self.packet.len());
@@ -133,12 +135,18 @@ impl Kind for Network {
 
 impl Network {
     /// Sends a packet; one that is none, or for which there is no room, is lost.
-    fn packet_out(&mut self, reader: impl Read) {
+    fn packet_out(
+        &mut self,
+        reader: impl Read,
+        front: &Reach<'_>,
+    ) -> std::result::Result<(), Trouble> {
         let mut packet = Vec::new();
         let read = reader.take(MOST as u64).read_to_end(&mut packet);
+        front.check()?;
         if read.is_ok_and(|count| count > HEADER) {
             let _ = self.tap.write(&packet);
         }
+        Ok(())
     }
 }
 
