@@ -131,3 +131,24 @@ fn a_front_that_was_stopped_gets_no_input() {
         }
     }
 }
+
+/// Input that is there and is not taken would wake the program again and again, without end.
+#[test]
+fn a_device_asks_for_no_input_that_it_cannot_take() {
+    let some = || File::open("/dev/zero").unwrap();
+    for kind in [console, network] {
+        let mut device = Device::new(kind(some()));
+        let driver = Driver::new(&mut device, 2);
+        assert!(device.wants_input());
+        device.store(0x030, 4, 0, &driver.memory);
+        device.store(0x044, 4, 0, &driver.memory);
+        assert!(!device.wants_input(), "its queue is not ready");
+    }
+    // A directory cannot be read, nor a TAP device that was deleted.
+    for kind in [console, network] {
+        let mut device = Device::new(kind(File::open("/").unwrap()));
+        let driver = Driver::new(&mut device, 2);
+        device.take_input(&driver.front());
+        assert!(!device.wants_input());
+    }
+}

@@ -100,7 +100,9 @@ impl Device {
 
     /// Returns true if input can be handed to the front.
     pub fn wants_input(&self) -> bool {
-        self.is_alive() && self.kind.wants_input()
+        // What cannot be taken must not be waited for: it is there again at once.
+        let queue = self.kind.input_queue().and_then(|number| self.queues.get(number));
+        self.is_alive() && queue.is_some_and(QueueT::ready) && self.kind.wants_input()
     }
 
     /// Returns what the front is to be interrupted for, once.

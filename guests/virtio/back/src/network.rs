@@ -22,6 +22,8 @@ pub struct Network {
     /// A packet that has come and is not handed over.
     packet: Vec<u8>,
     buffer: Vec<u8>,
+    /// The TAP device was deleted.
+    has_ended: bool,
 }
 
 impl Network {
@@ -36,7 +38,7 @@ impl Network {
 
     /// Makes one of what a packet can be read from and written to.
     pub fn new(tap: File, address: [u8; 6]) -> Self {
-        Self { tap, address, packet: Vec::new(), buffer: vec![0; MOST] }
+        Self { tap, address, packet: Vec::new(), buffer: vec![0; MOST], has_ended: false }
     }
 }
 
@@ -90,7 +92,7 @@ impl Kind for Network {
     }
 
     fn wants_input(&self) -> bool {
-        self.packet.is_empty()
+        !self.has_ended && self.packet.is_empty()
     }
 
     fn has_input(&self) -> bool {
@@ -116,7 +118,12 @@ impl Kind for Network {
             if self.packet.is_empty() {
                 match self.tap.read(&mut self.buffer) {
                     Ok(count) if count > HEADER => self.packet.extend(&self.buffer[..count]),
-                    _ => return Ok(()),
+                    Err(error) => {
+                        let again = [ErrorKind::WouldBlock, ErrorKind::Interrupted];
+                        self.has_ended = !again.contains(&error.kind());
+                        return Ok(());
+                    }
+                    Ok(_) => return Ok(()),
                 }
             }
             let Some(chain) = queue.iter(memory)?.next() else { return Ok(()) };
