@@ -24,7 +24,9 @@
  * program uses messages or a stream, not both.
  *
  * A side that is opened has a new epoch, and its ring is empty. The peer is told so (CASSATA_LINK_RESTARTED), once, by what
- * it calls next to send or to receive. What a side has read stays read: one that is started again goes on behind that.
+ * it calls next to send or to receive. What a side has read stays read: one that is started again goes on behind that. The
+ * peer may be opened in the midst of a call: nothing of its new epoch is returned before CASSATA_LINK_RESTARTED, all of it
+ * behind that, and never a piece of either.
  *
  * Nothing of the peer's half is believed: whatever it holds, nothing is read or written outside the halves and the
  * caller's own memory, and no loop depends on it. At worst there is CASSATA_LINK_BROKEN.
@@ -155,6 +157,8 @@ static inline bool cassata_link_open(struct cassata_link *link, volatile void *r
     half->magic = 0;
     cassata_link_barrier();
     half->epoch = link->epoch;
+    /* A peer that sees anything of what follows sees by the epoch that it is new. */
+    cassata_link_barrier();
     half->size = size;
     half->produced = 0;
     half->version = 0;
@@ -375,6 +379,27 @@ static inline int cassata_link_send(struct cassata_link *link, const void *messa
     return 0;
 }
 
+/* Looks, behind what was read of the peer's half, whether it is of the epoch that was known before: the peer may have been
+ * opened again meanwhile, and have written anything over it. 0, or CASSATA_LINK_RESTARTED, which is told once. */
+static inline int cassata_link_confirm(struct cassata_link *link)
+{
+    cassata_link_barrier();
+    const uint32_t epoch = link->peer->epoch;
+
+    if (epoch == link->hears_from)
+        return 0;
+    link->hears_from = epoch;
+    return CASSATA_LINK_RESTARTED;
+}
+
+/* What cannot be, unless the peer was opened again meanwhile. */
+static inline int cassata_link_broken(struct cassata_link *link)
+{
+    const int answer = cassata_link_confirm(link);
+
+    return answer != 0 ? answer : CASSATA_LINK_BROKEN;
+}
+
 /* Bytes that wait to be read, or an error. */
 static inline int64_t cassata_link_waiting(struct cassata_link *link)
 {
@@ -395,19 +420,23 @@ static inline int64_t cassata_link_waiting(struct cassata_link *link)
         return answer;
     link->consumed = link->own->consumed;
     if (link->peer->size != link->size || link->consumed % 8 != 0)
-        return CASSATA_LINK_BROKEN;
+        return cassata_link_broken(link);
     const uint32_t waiting = link->peer->produced - link->consumed;
 
     cassata_link_barrier();
-    return waiting <= link->size ? (int64_t)waiting : CASSATA_LINK_BROKEN;
+    return waiting <= link->size ? (int64_t)waiting : cassata_link_broken(link);
 }
 
-/* Says that so many bytes more were read. */
-static inline void cassata_link_consume(struct cassata_link *link, size_t bytes)
+/* Says that so many bytes more were read: 0, or CASSATA_LINK_RESTARTED, and they are of no use. */
+static inline int cassata_link_consume(struct cassata_link *link, size_t bytes)
 {
-    cassata_link_barrier();
+    const int answer = cassata_link_confirm(link);
+
+    if (answer != 0)
+        return answer;
     link->consumed += (uint32_t)bytes;
     link->own->consumed = link->consumed;
+    return 0;
 }
 
 /* Leaves out all that the peer has sent until now: 0, or an error. */
@@ -415,13 +444,11 @@ static inline int cassata_link_skip(struct cassata_link *link)
 {
     const int64_t waiting = cassata_link_waiting(link);
 
-    if (waiting < 0)
-        return (int)waiting;
-    cassata_link_consume(link, (size_t)waiting);
-    return 0;
+    return waiting < 0 ? (int)waiting : cassata_link_consume(link, (size_t)waiting);
 }
 
-/* Receives a message: its length, or an error. One that is longer than `room` is dropped. */
+/* Receives a message: its length, or an error. One that is longer than `room` is dropped. After an error `message` may
+ * hold anything. */
 static inline int cassata_link_receive(struct cassata_link *link, void *message, size_t room)
 {
     const int64_t waiting = cassata_link_waiting(link);
@@ -433,10 +460,13 @@ static inline int cassata_link_receive(struct cassata_link *link, void *message,
         return CASSATA_LINK_EMPTY;
     cassata_link_get(link, link->consumed, &length, sizeof length);
     if (length > link->size || cassata_link_takes(length) > (size_t)waiting)
-        return CASSATA_LINK_BROKEN;
+        return cassata_link_broken(link);
     if (length <= room)
         cassata_link_get(link, link->consumed + 8, message, length);
-    cassata_link_consume(link, cassata_link_takes(length));
+    const int answer = cassata_link_consume(link, cassata_link_takes(length));
+
+    if (answer != 0)
+        return answer;
     return length <= room ? (int)length : CASSATA_LINK_TOO_LONG;
 }
 
@@ -463,7 +493,8 @@ static inline int cassata_link_write(struct cassata_link *link, const void *byte
     return (int)length;
 }
 
-/* Reads from the stream: how many bytes, a multiple of 8, or an error. Of `room` only whole words are used. */
+/* Reads from the stream: how many bytes, a multiple of 8, or an error. Of `room` only whole words are used. After an error
+ * `bytes` may hold anything. */
 static inline int cassata_link_read(struct cassata_link *link, void *bytes, size_t room)
 {
     const int64_t waiting = cassata_link_waiting(link);
@@ -476,8 +507,9 @@ static inline int cassata_link_read(struct cassata_link *link, void *bytes, size
     if (length == 0)
         return CASSATA_LINK_EMPTY;
     cassata_link_get(link, link->consumed, bytes, length);
-    cassata_link_consume(link, length);
-    return (int)length;
+    const int answer = cassata_link_consume(link, length);
+
+    return answer != 0 ? answer : (int)length;
 }
 
 /* Lets the peer see a new latest value: 0, or CASSATA_LINK_TOO_LONG. It never waits. */

@@ -39,7 +39,8 @@
 //!
 //! A side that is opened has a new *epoch*, and its ring is empty. The peer is told so once ([`Error::Restarted`]), by
 //! what it calls next to send or to receive. What a side has read stays read: one that is started again goes on behind
-//! that.
+//! that. The peer may be opened in the midst of a call: nothing of its new epoch is returned before that error, all of it
+//! behind that, and never a piece of either.
 //!
 //! Nothing of the peer's half is believed: whatever it holds, nothing outside the halves is accessed, nothing panics,
 //! and no loop depends on it. At worst there is [`Error::Broken`].

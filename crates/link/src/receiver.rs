@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::error::Error;
-use crate::half::{CONSUMED, OF_EPOCH, PRODUCED, Ring, SIZE, WANTS_DATA, peers_epoch};
+use crate::half::{CONSUMED, EPOCH, OF_EPOCH, PRODUCED, Ring, SIZE, WANTS_DATA, peers_epoch};
 use crate::sender::taken;
 use abi::link::ARM;
 
@@ -28,7 +28,7 @@ impl<'a, A: Access> Receiver<'a, A> {
         self.ring.longest()
     }
 
-    /// Receives a message into `room`, and returns it.
+    /// Receives a message into `room`, and returns it. After an error `room` may hold anything.
     ///
     /// # Errors
     /// [`Error::Empty`] or [`Error::Absent`]: there is none. [`Error::TooLong`]: it is longer than `room`, and dropped.
@@ -42,18 +42,18 @@ impl<'a, A: Access> Receiver<'a, A> {
         self.ring.get(self.access, self.consumed, &mut length);
         let length = usize::try_from(u64::from_le_bytes(length)).ok();
         let is_there = |length: &usize| *length <= self.longest() && taken(*length) <= waiting;
-        let length = length.filter(is_there).ok_or(Error::Broken)?;
+        let Some(length) = length.filter(is_there) else { return Err(self.broken()) };
         let message = room.get_mut(..length);
         let received = message.map(|message| {
             self.ring.get(self.access, self.consumed.wrapping_add(8), message);
             &*message
         });
-        self.consume(taken(length));
+        self.consume(taken(length))?;
         received.ok_or(Error::TooLong)
     }
 
     /// Reads from the stream into `room`, of which only whole doublewords are used, and returns what it has read: a
-    /// multiple of 8 bytes.
+    /// multiple of 8 bytes. After an error `room` may hold anything.
     ///
     /// # Errors
     /// [`Error::Empty`], [`Error::Absent`], [`Error::Restarted`] or [`Error::Broken`].
@@ -64,7 +64,7 @@ impl<'a, A: Access> Receiver<'a, A> {
         }
         let bytes = &mut room[..length];
         self.ring.get(self.access, self.consumed, bytes);
-        self.consume(length);
+        self.consume(length)?;
         Ok(bytes)
     }
 
@@ -74,8 +74,7 @@ impl<'a, A: Access> Receiver<'a, A> {
     /// [`Error::Absent`], [`Error::Restarted`] or [`Error::Broken`].
     pub fn skip(&mut self) -> Result<(), Error> {
         let waiting = self.waiting()?;
-        self.consume(waiting);
-        Ok(())
+        self.consume(waiting)
     }
 
     /// Arms the doorbell: it rings when the peer has sent. What is called next to receive sees all for which it does not
@@ -117,17 +116,35 @@ impl<'a, A: Access> Receiver<'a, A> {
         }
         self.consumed = self.access.load_own(CONSUMED);
         if self.access.load_peer(SIZE) != self.ring.0 || !self.consumed.is_multiple_of(8) {
-            return Err(Error::Broken);
+            return Err(self.broken());
         }
         let waiting = self.access.load_peer(PRODUCED).wrapping_sub(self.consumed);
         self.access.barrier();
-        if waiting <= self.ring.0 { Ok(waiting as usize) } else { Err(Error::Broken) }
+        if waiting <= self.ring.0 { Ok(waiting as usize) } else { Err(self.broken()) }
     }
 
-    /// Says that so many bytes more were read.
-    fn consume(&mut self, bytes: usize) {
+    /// Looks, behind what was read of the peer's half, whether it is of the epoch that was known before: the peer may
+    /// have been opened again meanwhile, and have written anything over it. That is told once.
+    fn confirm(&mut self) -> Result<(), Error> {
         self.access.barrier();
+        let epoch = Some(self.access.load_peer(EPOCH)).filter(|epoch| *epoch != 0);
+        if epoch == self.hears_from {
+            return Ok(());
+        }
+        self.hears_from = epoch;
+        Err(Error::Restarted)
+    }
+
+    /// Returns what is wrong where something cannot be, unless the peer was opened again meanwhile.
+    fn broken(&mut self) -> Error {
+        self.confirm().err().unwrap_or(Error::Broken)
+    }
+
+    /// Says that so many bytes more were read; after an error they are of no use.
+    fn consume(&mut self, bytes: usize) -> Result<(), Error> {
+        self.confirm()?;
         self.consumed = self.consumed.wrapping_add(bytes as u32);
         self.access.store_own(CONSUMED, self.consumed);
+        Ok(())
     }
 }

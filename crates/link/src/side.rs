@@ -33,6 +33,8 @@ impl<'a, A: Access> Link<'a, A> {
         access.store_own(IS_OPEN, 0);
         access.barrier();
         access.store_own(EPOCH, epoch);
+        // A peer that sees anything of what follows sees by the epoch that it is new.
+        access.barrier();
         access.store_own(SIZE, size);
         for word in [PRODUCED, VERSION, WANTS_DATA, WANTS_ROOM] {
             access.store_own(word, 0);
