@@ -541,10 +541,14 @@ static inline int cassata_link_publish(struct cassata_link *link, const void *va
  * a few looks: look again. */
 static inline int cassata_link_latest(const struct cassata_link *link, void *value, size_t room)
 {
-    if (cassata_link_peers_epoch(link) == 0)
-        return CASSATA_LINK_ABSENT;
     for (int look = 0; look < 4; look++) {
         uint64_t copy[(CASSATA_LINK_VALUE_MAX + 7) / 8];
+        const uint32_t epoch = cassata_link_peers_epoch(link);
+
+        if (epoch == 0)
+            return CASSATA_LINK_ABSENT;
+        /* A version is one of this epoch, or of a later one. */
+        cassata_link_barrier();
         const uint32_t version = link->peer->version;
 
         cassata_link_barrier();
@@ -559,7 +563,8 @@ static inline int cassata_link_latest(const struct cassata_link *link, void *val
         for (size_t word = 0; word < (length + 7) / 8; word++)
             copy[word] = link->peer->value[word];
         cassata_link_barrier();
-        if (link->peer->version != version)
+        /* Versions begin again in each epoch. */
+        if (link->peer->version != version || link->peer->epoch != epoch)
             continue;
         if (length > room)
             return CASSATA_LINK_TOO_LONG;

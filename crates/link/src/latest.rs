@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::error::Error;
 use crate::half::{
-    VALUE, VALUE_MAX, VALUE_SIZE, VERSION, WANTS_DATA, WANTS_ROOM, partial, peers_epoch,
+    EPOCH, VALUE, VALUE_MAX, VALUE_SIZE, VERSION, WANTS_DATA, WANTS_ROOM, partial, peers_epoch,
 };
 use abi::link::{PEER, RING};
 use core::num::NonZeroU32;
@@ -77,8 +77,10 @@ impl<'a, A: Access> Peer<'a, A> {
     /// [`Error::Empty`]: there is none, or it was written in each of a few looks. [`Error::Absent`],
     /// [`Error::TooLong`] or [`Error::Broken`].
     pub fn latest<'m>(&self, room: &'m mut [u8]) -> Result<&'m [u8], Error> {
-        peers_epoch(self.access).ok_or(Error::Absent)?;
         for _ in 0..LOOKS {
+            let epoch = peers_epoch(self.access).ok_or(Error::Absent)?;
+            // A version is one of this epoch, or of a later one.
+            self.access.barrier();
             let version = self.access.load_peer(VERSION);
             self.access.barrier();
             let length = self.access.load_peer(VALUE_SIZE) as usize;
@@ -96,7 +98,8 @@ impl<'a, A: Access> Peer<'a, A> {
                 *bytes = self.access.load_peer_doubleword(VALUE + 8 * number).to_le_bytes();
             }
             self.access.barrier();
-            if self.access.load_peer(VERSION) != version {
+            // Versions begin again in each epoch.
+            if self.access.load_peer(VERSION) != version || self.access.load_peer(EPOCH) != epoch {
                 continue;
             }
             let value = room.get_mut(..length).ok_or(Error::TooLong)?;

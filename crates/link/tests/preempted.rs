@@ -1,7 +1,7 @@
 //! A side that is preempted in a call, before any of its accesses, while its peer is opened again, which has come to any
 //! of its stores meanwhile: it is told so once, and what comes before and behind that is whole, in order and of one epoch.
 
-use link::{Access, Error, Link, Receiver, Registers, Sender};
+use link::{Access, Error, Link, Receiver, Registers, Sender, VALUE_MAX};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -296,4 +296,59 @@ fn no_new_message_is_left_out_with_the_old_ones() {
 #[test]
 fn a_stream_goes_on_at_its_beginning_behind_a_restart_in_the_midst_of_a_call() {
     preempt_everywhere(Way { send: write, receive: read, first: read }, LENGTH);
+}
+
+/// Returns how many stores the peer makes that is opened again while the side copies its latest value, and publishes one
+/// if `is_published`; nothing if the call has not so many accesses.
+fn preempt_latest(is_published: bool, order: Order, at: usize, come: usize) -> Option<usize> {
+    const OLD: [u8; 200] = [1; 200];
+    const NEW: [u8; 96] = [2; 96];
+    let halves = Halves::new();
+    let peer = Recorded { halves: &halves, acts: RefCell::default() };
+    Link::open(&peer).unwrap().publisher.publish(&OLD).unwrap();
+    // The version is then what it was before.
+    let stores = stores_of(&halves, order, |link| {
+        if is_published {
+            link.publisher.publish(&NEW).unwrap();
+        }
+    });
+    let count = stores.len();
+    let side = Preempted {
+        halves: &halves,
+        left: Cell::new(0),
+        stores: RefCell::new(stores),
+        come: Cell::new(come),
+    };
+    let link = Link::open(&side).unwrap();
+    side.left.set(at);
+    let mut room = [0; VALUE_MAX];
+    let seen = link.peer.latest(&mut room);
+    if side.left.get() > 0 {
+        return None;
+    }
+    let is_whole = match seen {
+        Ok(value) => value == OLD || is_published && value == NEW,
+        Err(why) => [Error::Empty, Error::Absent].contains(&why),
+    };
+    assert!(is_whole, "{seen:?}: {order:?}, before access {at}, {come} stores");
+    side.let_come(count - come);
+    let wanted = if is_published { Ok(&NEW[..]) } else { Err(Error::Empty) };
+    assert_eq!(link.peer.latest(&mut [0; VALUE_MAX]), wanted);
+    Some(count)
+}
+
+#[test]
+fn a_latest_value_is_of_one_epoch() {
+    for (is_published, order) in
+        [false, true].into_iter().flat_map(|is| [(is, Order::Same), (is, Order::Reversed)])
+    {
+        let mut at = 1;
+        while let Some(stores) = preempt_latest(is_published, order, at, 0) {
+            for come in 1..=stores {
+                preempt_latest(is_published, order, at, come).unwrap();
+            }
+            at += 1;
+        }
+        assert!(at > 50);
+    }
 }

@@ -6,6 +6,9 @@
 
 #define HALF 1024
 #define RING 512
+/* Bytes of the latest value in either epoch. */
+#define OLD_VALUE 200
+#define NEW_VALUE 96
 /* How many messages the peer has sent before it is opened again, and words of a message or of the stream each time. */
 #define OLD 3
 #define WORDS 12
@@ -16,7 +19,8 @@
 
 /* Accesses until the side is preempted, counted down; 0: it is not. */
 static unsigned left;
-/* What is sent by the peer's new epoch. */
+/* What the peer does when the side is preempted; how much it sends then. */
+static void (*interruption)(void);
 static int new_count;
 static uint32_t registers[2][3];
 static uint64_t halves[2][HALF / 8];
@@ -123,6 +127,7 @@ static void test_preempted(sending send, receiving receive, int words_taken)
     unsigned accesses = 0;
 
     send_one = send;
+    interruption = reopen;
     for (new_count = 0; new_count <= most; new_count++)
         for (int taken = 0; taken <= OLD; taken++) {
             unsigned at = 1;
@@ -136,11 +141,54 @@ static void test_preempted(sending send, receiving receive, int words_taken)
     EXPECT(accesses > 100);
 }
 
+static void publish(uint8_t byte, size_t length)
+{
+    uint8_t value[CASSATA_LINK_VALUE_MAX];
+
+    memset(value, byte, length);
+    EXPECT(cassata_link_publish(&peer, value, length) == 0);
+}
+
+/* The version is then what it was before. */
+static void reopen_and_publish(void)
+{
+    open_side(&peer, 0);
+    publish(2, NEW_VALUE);
+}
+
+/* What was seen is one value or the other, whole. */
+static void expect_value(const uint8_t *value, int length)
+{
+    EXPECT(length == OLD_VALUE || length == NEW_VALUE);
+    for (int i = 0; i < length; i++)
+        EXPECT(value[i] == (length == OLD_VALUE ? 1 : 2));
+}
+
+UNCOUNTED static void test_latest(void)
+{
+    uint8_t value[CASSATA_LINK_VALUE_MAX];
+    unsigned at = 0;
+
+    interruption = reopen_and_publish;
+    do {
+        memset(halves, 0, sizeof halves);
+        open_side(&peer, 0);
+        open_side(&side, 1);
+        publish(1, OLD_VALUE);
+        left = ++at;
+        expect_value(value, cassata_link_latest(&side, value, sizeof value));
+        EXPECT(left > 0 || cassata_link_latest(&side, value, sizeof value) == NEW_VALUE);
+    } while (left == 0);
+    left = 0;
+    EXPECT(at > OLD_VALUE / 8);
+}
+
 int main(void)
 {
     test_preempted(cassata_link_send, cassata_link_receive, WORDS + 1);
     test_preempted(cassata_link_send, skip, WORDS + 1);
     test_preempted(cassata_link_write, cassata_link_read, WORDS);
+    test_latest();
     puts("link preempted: ok");
     return 0;
 }
@@ -149,7 +197,7 @@ int main(void)
 UNCOUNTED static void step(void)
 {
     if (left > 0 && --left == 0)
-        reopen();
+        interruption();
 }
 
 #define HOOK(name, act, ...) \
