@@ -170,6 +170,13 @@ static inline bool cassata_link_open(struct cassata_link *link, volatile void *r
     return true;
 }
 
+/* Looks at a link whose side this program does not open, as another one may use it: nothing is written, and the peer is told
+ * nothing. Good for cassata_link_latest() and cassata_link_peer_life() only. */
+static inline void cassata_link_watch(struct cassata_link *link, volatile void *registers, const volatile void *peer)
+{
+    *link = (struct cassata_link){ .registers = registers, .peer = peer };
+}
+
 /* Rings at the peer: it is told of what was written before. */
 static inline void cassata_link_ring(const struct cassata_link *link)
 {

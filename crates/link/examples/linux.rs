@@ -3,7 +3,7 @@
 //!
 //! `guests/link` builds it for a Linux guest of Cassata, where the machine test `link-linux-rust` runs it.
 
-use link::{Access, Error, Link, uio};
+use link::{Error, Link, uio};
 use std::env;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,17 +48,17 @@ fn run(words: &[&str]) -> Result<()> {
             let count = count.parse()?;
             Talk::with(name, |talk| bench(talk, count))
         }
-        ["peer", name] => Talk::with(name, |talk| {
-            println!("{}", talk.link.peer.life().map_or(0, Into::into));
+        ["peer", name] => {
+            println!("{}", uio::Watch::open(name)?.peer().life().map_or(0, Into::into));
             Ok(())
-        }),
+        }
         _ => Err(USAGE.into()),
     }
 }
 
 fn list() -> Result<()> {
     for name in uio::list()? {
-        println!("{name}: {} bytes for each side", uio::Device::open(&name)?.half_size());
+        println!("{name}: {} bytes for each side", uio::Watch::open(&name)?.half_size());
     }
     Ok(())
 }

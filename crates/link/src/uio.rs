@@ -27,8 +27,11 @@
 //! Mapping is `vm-memory`'s, which checks each access against the map.
 
 use crate::access::{Access, Registers};
+use crate::latest::Peer;
 use abi::link::PEER;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -63,7 +66,18 @@ pub enum Failure {
         /// What there is.
         known: Vec<String>,
     },
-    /// A file cannot be opened, read or written.
+    /// Another program uses this VM's side.
+    #[error(
+        "{}: another program uses link `{name}`: end that first, or wait until it has ended; a `Watch` works beside it",
+        path.display()
+    )]
+    Used {
+        /// The link.
+        name: String,
+        /// Its device.
+        path: PathBuf,
+    },
+    /// A file cannot be opened, locked, read or written.
     #[error("{}: {error}", path.display())]
     File {
         /// Which.
@@ -110,7 +124,8 @@ fn found(class: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     Ok(links)
 }
 
-/// A link, mapped. One program has it at a time.
+/// A link, mapped and locked: no other program has it meanwhile, as one that opened its side again would take from this
+/// one what it has not read, and the peer would find what cannot be. The lock ends with the program, however that ends.
 #[derive(Debug)]
 pub struct Device {
     path: PathBuf,
@@ -124,12 +139,25 @@ impl Device {
     /// Maps the link that the description of the system calls so.
     ///
     /// # Errors
-    /// When there is none, or it cannot be mapped.
+    /// When there is none, another program has it, or it cannot be mapped.
     pub fn open(name: &str) -> Result<Self, Failure> {
         Self::open_in(Path::new(CLASS), Path::new(NODES), name)
     }
 
     fn open_in(class: &Path, nodes: &Path, name: &str) -> Result<Self, Failure> {
+        let device = Self::map_in(class, nodes, name)?;
+        flock(&device.file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            let path = device.path.clone();
+            match error {
+                Errno::WOULDBLOCK => Failure::Used { name: name.into(), path },
+                error => Failure::File { path, error: error.into() },
+            }
+        })?;
+        Ok(device)
+    }
+
+    /// Maps a link that is not locked, and whose side must not be opened.
+    fn map_in(class: &Path, nodes: &Path, name: &str) -> Result<Self, Failure> {
         let links = found(class)?;
         let Some((_, directory)) = links.iter().find(|(known, _)| known == name) else {
             let known = links.into_iter().map(|(known, _)| known).collect();
@@ -165,6 +193,37 @@ impl Device {
     }
 }
 
+/// A link, mapped to look at the peer: its latest value and life. This VM's side is not opened, the peer is told nothing,
+/// and another program may use the link meanwhile.
+#[derive(Debug)]
+pub struct Watch(Device);
+
+impl Watch {
+    /// Maps the link that the description of the system calls so.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be mapped.
+    pub fn open(name: &str) -> Result<Self, Failure> {
+        Self::open_in(Path::new(CLASS), Path::new(NODES), name)
+    }
+
+    fn open_in(class: &Path, nodes: &Path, name: &str) -> Result<Self, Failure> {
+        Device::map_in(class, nodes, name).map(Self)
+    }
+
+    /// Returns how many bytes each half has.
+    #[must_use]
+    pub fn half_size(&self) -> usize {
+        self.0.half_size()
+    }
+
+    /// Returns the VM at the other end.
+    #[must_use]
+    pub const fn peer(&self) -> Peer<'_, Device> {
+        Peer::new(&self.0)
+    }
+}
+
 /// Lets the interrupt of a UIO device come, and waits for it.
 fn wait(mut device: &File, limit: Option<Duration>) -> io::Result<bool> {
     const ENABLE: u32 = 1;
@@ -177,7 +236,7 @@ fn wait(mut device: &File, limit: Option<Duration>) -> io::Result<bool> {
             Ok(0) => return Ok(false),
             Ok(_) => break,
             // A signal.
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -314,6 +373,29 @@ mod tests {
         file.write_all_at(&crate::MAGIC.to_le_bytes(), peers).unwrap();
         file.write_all_at(&7_u32.to_le_bytes(), peers + 4).unwrap();
         assert_eq!(link.peer.latest(&mut []), Err(Error::Empty));
+    }
+
+    #[test]
+    fn one_program_has_a_link_and_others_look_at_it() {
+        let (place, _file) = device_of("link-control", ["0x1000"; 3]);
+        let watch =
+            || Watch::open_in(&place.path().join("class"), place.path(), "control").unwrap();
+        let before = watch();
+        let device = open(&place, "control").unwrap();
+        let mut link = Link::open(&device).unwrap();
+        let refusal = open(&place, "control").unwrap_err().to_string();
+        let wanted = format!("{}: another program uses link", place.path().join("uio3").display());
+        assert!(refusal.starts_with(&wanted), "{refusal}");
+        assert_eq!(link.sender.send(b"1"), Ok(()));
+        let epoch = device.load_own(4);
+        for watch in [before, watch()] {
+            assert_eq!(watch.half_size(), 0x1000);
+            assert_eq!(watch.peer().life(), None);
+            assert_eq!(watch.peer().latest(&mut []), Err(Error::Absent));
+        }
+        assert_eq!(device.load_own(4), epoch, "it was not opened again");
+        drop(device);
+        open(&place, "control").unwrap();
     }
 
     #[test]

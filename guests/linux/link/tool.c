@@ -12,11 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#ifndef UIO
 #define UIO "/sys/class/uio"
+#endif
+#ifndef NODES
+#define NODES "/dev"
+#endif
 #define LONGEST 4096
 /* How often it looks whether the peer is there, if nothing comes. */
 #define LOOK_MS 1000
@@ -87,7 +93,7 @@ static bool print_link(int number, const char *name, const void *unused)
 
     (void)unused;
     if (read_line(size, sizeof size, UIO "/uio%d/maps/map1/size", number))
-        printf("%s: /dev/uio%d, %" PRIu64 " bytes for each side\n", name, number, (uint64_t)strtoull(size, NULL, 0));
+        printf("%s: " NODES "/uio%d, %" PRIu64 " bytes for each side\n", name, number, (uint64_t)strtoull(size, NULL, 0));
     return false;
 }
 
@@ -96,40 +102,67 @@ static volatile void *map(int number, int which, int protection, size_t *size)
     char text[32];
 
     if (!read_line(text, sizeof text, UIO "/uio%d/maps/map%d/size", number, which))
-        fail("/dev/uio%d has no map %d", number, which);
+        fail(NODES "/uio%d has no map %d", number, which);
     *size = strtoull(text, NULL, 0);
     void *memory = mmap(NULL, *size, protection, MAP_SHARED, device, which * getpagesize());
 
     if (memory == MAP_FAILED)
-        fail("/dev/uio%d: cannot map %d: %s", number, which, strerror(errno));
+        fail(NODES "/uio%d: cannot map %d: %s", number, which, strerror(errno));
     return memory;
 }
 
-static bool open_link(int number, const char *name, const void *wanted)
+/* A program that uses a side has it alone: one that opened it again would take from it what it has not read, and its peer
+ * would find what cannot be. The lock ends with the program, however that ends. */
+static void lock(const char *name, const char *path)
 {
-    char path[32];
+    if (flock(device, LOCK_EX | LOCK_NB) == 0)
+        return;
+    if (errno != EWOULDBLOCK)
+        fail("%s: cannot lock it: %s", path, strerror(errno));
+    fail("%s: another program uses link %s: end that first, or wait until it has ended; only `latest`, `peer` and `list` "
+         "work beside it", path, name);
+}
+
+/* What a command does with a link: it uses this VM's side, or only looks at the other one. */
+struct wanted {
+    const char *name;
+    bool is_used;
+};
+
+static bool open_link(int number, const char *name, const void *what)
+{
+    const struct wanted *wanted = what;
+    char path[sizeof NODES + 16];
     size_t registers, own, peer;
 
-    if (strcmp(name, wanted) != 0)
+    if (strcmp(name, wanted->name) != 0)
         return false;
-    snprintf(path, sizeof path, "/dev/uio%d", number);
+    snprintf(path, sizeof path, NODES "/uio%d", number);
     device = open(path, O_RDWR | O_CLOEXEC);
     if (device < 0)
         fail("%s: %s", path, strerror(errno));
+    if (wanted->is_used)
+        lock(name, path);
     volatile void *const places[] = {
         map(number, 0, PROT_READ | PROT_WRITE, &registers),
         map(number, 1, PROT_READ | PROT_WRITE, &own),
         map(number, 2, PROT_READ, &peer),
     };
 
-    if (own != peer || !cassata_link_open(&link_, places[0], places[1], places[2], own))
+    if (own != peer || cassata_link_ring_size(own) == 0)
         fail("the halves of link %s are too small", name);
+    if (wanted->is_used)
+        cassata_link_open(&link_, places[0], places[1], places[2], own);
+    else
+        cassata_link_watch(&link_, places[0], places[2]);
     return true;
 }
 
-static void must_open(const char *name)
+static void must_open(const char *name, bool is_used)
 {
-    if (!each_link(open_link, name))
+    const struct wanted wanted = { .name = name, .is_used = is_used };
+
+    if (!each_link(open_link, &wanted))
         fail("there is no link %s: `cassata-link list` shows those that there are; the module cassata_link has to be "
              "loaded", name);
 }
@@ -242,25 +275,44 @@ static uint64_t now_ns(void)
 static unsigned long number_in(const char *text)
 {
     char *rest;
+
+    errno = 0;
     const unsigned long number = strtoul(text, &rest, 10);
 
-    if (*text == '\0' || *rest != '\0')
-        fail("%s is no number", text);
+    if (strspn(text, "0123456789") == 0 || *rest != '\0' || errno != 0)
+        fail("\"%s\" is no number, or is too large", text);
     return number;
+}
+
+static void send_all(char **messages)
+{
+    for (; *messages != NULL; messages++)
+        send_message(*messages, strlen(*messages));
+    cassata_link_notify(&link_);
 }
 
 /* Sends each message, and prints as many answers. */
 static void ask(char **messages)
 {
     char answer[LONGEST];
-    int count = 0;
 
-    for (; messages[count] != NULL; count++)
-        send_message(messages[count], strlen(messages[count]));
-    cassata_link_notify(&link_);
-    for (; count > 0; count--) {
+    /* Answers to a program that did not wait for them are not ours. */
+    cassata_link_skip(&link_);
+    send_all(messages);
+    for (; *messages != NULL; messages++) {
         receive(answer, sizeof answer);
         puts(answer);
+    }
+}
+
+static void print_messages(unsigned long count)
+{
+    char message[LONGEST];
+
+    for (; count > 0; count--) {
+        receive(message, sizeof message);
+        puts(message);
+        fflush(stdout);
     }
 }
 
@@ -290,6 +342,7 @@ static void bench(unsigned long count)
     uint64_t sum = 0, least = UINT64_MAX, most = 0;
     char message[64], answer[LONGEST];
 
+    cassata_link_skip(&link_);
     for (unsigned long i = 0; i < count; i++) {
         const int length = snprintf(message, sizeof message, "ping %lu", i);
         const uint64_t begin = now_ns();
@@ -439,59 +492,93 @@ static void usage(void)
           "       cassata-link peer NAME                  the life of the other VM, 0 if it is off\n"
           "       cassata-link bench NAME COUNT           times `ping`s that the peer answers with the same\n"
           "       cassata-link flood NAME MS MESSAGE      rings and sends as fast as it can\n"
-          "One program uses a link at a time: each opens it anew, and the peer is told so.\n",
+          "Each but `list`, `latest` and `peer` opens the link anew, and the peer is told so: one program uses it at a time.\n",
           stderr);
     exit(2);
 }
 
+/* Commands that name a link; what they are told behind it. */
+#define MANY (-1)
+enum command { ASK, SEND, RECEIVE, LATEST, WRITE, READ, POUR, DRAIN, PEER, BENCH, FLOOD, COMMANDS };
+
+static const struct {
+    const char *name;
+    int numbers;  /* how many numbers */
+    int texts;    /* how many texts then, or MANY: one at least */
+    bool watches; /* it only looks at the peer, and another program may use the side meanwhile */
+} commands[COMMANDS] = {
+    [ASK] = { .name = "ask", .texts = MANY },
+    [SEND] = { .name = "send", .texts = MANY },
+    [RECEIVE] = { .name = "receive", .numbers = 1 },
+    [LATEST] = { .name = "latest", .numbers = 2, .watches = true },
+    [WRITE] = { .name = "write" },
+    [READ] = { .name = "read", .numbers = 1 },
+    [POUR] = { .name = "pour", .numbers = 1 },
+    [DRAIN] = { .name = "drain", .numbers = 1 },
+    [PEER] = { .name = "peer", .watches = true },
+    [BENCH] = { .name = "bench", .numbers = 1 },
+    [FLOOD] = { .name = "flood", .numbers = 1, .texts = 1 },
+};
+
+/* Which command it is. */
+static enum command command_of(const char *word, int arguments)
+{
+    for (int which = 0; which < COMMANDS; which++) {
+        const int texts = arguments - commands[which].numbers, wanted = commands[which].texts;
+
+        if (strcmp(word, commands[which].name) == 0 && (wanted == MANY ? texts > 0 : texts == wanted))
+            return (enum command)which;
+    }
+    usage();
+}
+
+static void carry_out(enum command which, const unsigned long *numbers, char **texts)
+{
+    switch (which) {
+    case ASK:
+        return ask(texts);
+    case SEND:
+        return send_all(texts);
+    case RECEIVE:
+        return print_messages(numbers[0]);
+    case LATEST:
+        return print_latest(numbers[0], numbers[1]);
+    case WRITE:
+        return write_stream();
+    case READ:
+        return read_stream(numbers[0]);
+    case POUR:
+        return pass("pour", pour_piece, numbers[0], &for_room);
+    case DRAIN:
+        return pass("drain", drain_piece, numbers[0], &for_data);
+    case PEER:
+        printf("%" PRIu32 "\n", cassata_link_peer_life(&link_));
+        return;
+    case BENCH:
+        return bench(numbers[0]);
+    case FLOOD:
+        return flood(numbers[0], texts[0]);
+    case COMMANDS:
+        break;
+    }
+}
+
 int main(int count, char **words)
 {
-    const char *command = count > 1 ? words[1] : "";
-    char **rest = words + 3;
-    const int arguments = count - 3;
+    unsigned long numbers[2] = { 0 };
 
-    if (strcmp(command, "list") == 0 && count == 2) {
+    if (count == 2 && strcmp(words[1], "list") == 0) {
         each_link(print_link, NULL);
         return 0;
     }
     if (count < 3)
         usage();
-    must_open(words[2]);
-    /* Answers to a program that did not wait for them are not ours. */
-    if (strcmp(command, "ask") == 0 || strcmp(command, "bench") == 0)
-        cassata_link_skip(&link_);
-    if (strcmp(command, "ask") == 0 && arguments > 0) {
-        ask(rest);
-    } else if (strcmp(command, "send") == 0 && arguments > 0) {
-        for (; *rest != NULL; rest++)
-            send_message(*rest, strlen(*rest));
-        cassata_link_notify(&link_);
-    } else if (strcmp(command, "receive") == 0 && arguments == 1) {
-        char message[LONGEST];
+    /* All that is said has to make sense before a link is touched. */
+    const enum command which = command_of(words[1], count - 3);
 
-        for (unsigned long left = number_in(rest[0]); left > 0; left--) {
-            receive(message, sizeof message);
-            puts(message);
-            fflush(stdout);
-        }
-    } else if (strcmp(command, "latest") == 0 && arguments == 2) {
-        print_latest(number_in(rest[0]), number_in(rest[1]));
-    } else if (strcmp(command, "write") == 0 && arguments == 0) {
-        write_stream();
-    } else if (strcmp(command, "read") == 0 && arguments == 1) {
-        read_stream(number_in(rest[0]));
-    } else if (strcmp(command, "pour") == 0 && arguments == 1) {
-        pass("pour", pour_piece, number_in(rest[0]), &for_room);
-    } else if (strcmp(command, "drain") == 0 && arguments == 1) {
-        pass("drain", drain_piece, number_in(rest[0]), &for_data);
-    } else if (strcmp(command, "peer") == 0 && arguments == 0) {
-        printf("%" PRIu32 "\n", cassata_link_peer_life(&link_));
-    } else if (strcmp(command, "bench") == 0 && arguments == 1) {
-        bench(number_in(rest[0]));
-    } else if (strcmp(command, "flood") == 0 && arguments == 2) {
-        flood(number_in(rest[0]), rest[1]);
-    } else {
-        usage();
-    }
+    for (int i = 0; i < commands[which].numbers; i++)
+        numbers[i] = number_in(words[3 + i]);
+    must_open(words[2], !commands[which].watches);
+    carry_out(which, numbers, words + 3 + commands[which].numbers);
     return 0;
 }
