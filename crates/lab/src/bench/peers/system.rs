@@ -267,6 +267,11 @@ impl Policy {
 }
 
 impl Scheduler {
+    /// Returns true if it is tuned for Linux's throughput, whatever becomes of its real-time guest.
+    pub const fn is_for_throughput(self) -> bool {
+        matches!(self, Self::Credit2Throughput | Self::CreditThroughput)
+    }
+
     /// Returns what Xen's command line says of it.
     pub const fn boot(self) -> &'static str {
         match self {
