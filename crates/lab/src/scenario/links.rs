@@ -14,19 +14,22 @@ use std::time::Duration;
 const DESCRIPTION: &str = "systems/control.toml";
 /// Virtual time within which Linux boots and has done its work, and FreeRTOS its periods.
 const LIMIT: Duration = Duration::from_secs(20);
-/// What is replaced: after the example, Linux floods its peer, and is answered still.
+/// What is replaced: after the example, Linux floods its peer, and is answered still, also where one program sends and
+/// another one receives: FreeRTOS has taken the order long before that opens the side anew.
 const FLOOD: (&str, &str) = (
     "bench control 50",
-    "bench control 50; flood control 300 ping; ask control 'ping after'; peer control",
+    "bench control 50; flood control 300 ping; ask control 'ping after'; send control 'ping sent'; receive control 1; \
+     peer control",
 );
 /// What Linux has to print, in this order, with other lines between.
-const SAID: [&str; 7] = [
+const SAID: [&str; 8] = [
     "control: /dev/uio0, 32768 bytes for each side",
     "done: target 1500",
     "done: kp 800",
     "unknown: speed 7",
     "round trips=50",
     "ping after",
+    "ping sent",
     "1",
 ];
 /// What is replaced where Linux talks by a program in Rust (`crates/link/examples/linux.rs`), which `guests/link` puts in
