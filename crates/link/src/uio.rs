@@ -74,7 +74,7 @@ pub enum Failure {
     Used {
         /// The link.
         name: String,
-        /// Its device.
+        /// The device.
         path: PathBuf,
     },
     /// A file cannot be opened, locked, read or written.

@@ -169,7 +169,7 @@ static int register_followers(void)
     return 0;
 }
 
-/* Nobody would end the boost of a CPU that runs a real-time process. */
+/* Nothing would end the boost of a CPU that runs a real-time process. */
 static void calm_down(void *unused)
 {
     say(0);

@@ -56,7 +56,7 @@ pub(super) struct State {
     /// That instant has boosted it: its guest may not see the interrupt for long, and each one counts
     /// once.
     has_risen: bool,
-    /// Its guest has said that it is urgent, and nothing else since.
+    /// The guest has said that it is urgent, and nothing else since.
     is_urgent: bool,
     /// An interrupt did not boost it, as its limit was spent.
     is_owed: bool,

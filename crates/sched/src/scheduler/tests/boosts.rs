@@ -260,7 +260,7 @@ enum Trick {
     Sleep,
     /// An interrupt, which wakes it where it sleeps.
     Interrupt,
-    /// Its timer is set, to fire after so long.
+    /// The timer is set, to fire after so long.
     Timer(u64),
 }
 

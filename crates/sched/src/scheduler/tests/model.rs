@@ -40,7 +40,7 @@ pub(super) struct Boosts {
     grant: u64,
     /// An interrupt boosts it when the core decides next.
     rising: bool,
-    /// Its guest has said that it is urgent, or an interrupt came while its limit was spent.
+    /// The guest has said that it is urgent, or an interrupt came while its limit was spent.
     urgent: bool,
     owed: bool,
 }
