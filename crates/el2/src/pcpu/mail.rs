@@ -273,7 +273,7 @@ impl Pcpu {
                 if !VMS[vm].gic.must_tell(index) || !POWER[id.number()].hears() {
                     continue;
                 }
-                self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_for(id));
+                self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_of_one_on(id));
             } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 // It is switched on with what was posted.
             } else if self.roster.is_loaded(id) {
@@ -334,8 +334,16 @@ impl Pcpu {
     /// Returns the doorbell that says that there is a message for a vCPU. One that is off or has failed
     /// is never urgent: a sibling could otherwise take time from the real-time vCPU for ever.
     pub(super) fn doorbell_for(&self, id: VcpuId) -> Doorbell {
+        match POWER[id.number()].hears() {
+            true => self.doorbell_of_one_on(id),
+            false => Doorbell::Ordinary,
+        }
+    }
+
+    /// Like [`Self::doorbell_for`], for a vCPU that is on, or is being switched on.
+    fn doorbell_of_one_on(&self, id: VcpuId) -> Doorbell {
         let table = self.system.vcpu(id.number());
-        if !table.is_urgent() || !POWER[id.number()].hears() {
+        if !table.is_urgent() {
             Doorbell::Ordinary
         } else if table.is_lower() {
             Doorbell::LowerRealtime
