@@ -19,7 +19,7 @@
 //! | `pthread_cond_broadcast`, `pthread_cond_signal` otherwise | anyone | a core's wait is over |
 //! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
 //!
-//! and, in [`timers`] and [`wfe`], functions that it [exports](exports).
+//! and, in [`timers`] and [`wfe`], functions that it [exports].
 
 mod control;
 mod exports;

@@ -84,6 +84,10 @@ impl Pcpu {
         let is_woken = self.need_resched;
         self.need_resched = true;
         if has_servers {
+            if is_woken & cpu::interrupt_pending() {
+                // What waits for its budget is booked when this timer fires next, unless it has it by then.
+                return;
+            }
             self.book_throttling(now);
             if !is_woken && cpu::interrupt_pending() {
                 self.look_later(self.known, now);

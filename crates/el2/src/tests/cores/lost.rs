@@ -23,9 +23,12 @@ pub fn check(system: &System) {
         if !is_asked_for && !sleeps_through && !has_answer {
             continue;
         }
-        let mut messages = core.unread().chain(posted(owner, Message::Vcpus));
-        let will_look = messages.any(|message| message == (Message::Vcpus, id.number()))
-            || posted(owner, Message::Arrivals).any(|(_, member)| member == id.number());
+        // A core looks at a vCPU that arrives, too.
+        let kinds = [Message::Vcpus, Message::Arrivals];
+        let mut messages =
+            core.unread().chain(kinds.into_iter().flat_map(|kind| posted(owner, kind)));
+        let will_look =
+            messages.any(|(kind, member)| kinds.contains(&kind) && member == id.number());
         let VcpuId(number) = id;
         assert!(will_look || !is_asked_for, "vCPU {number}: a request to switch it on is lost");
         assert!(will_look || !sleeps_through, "vCPU {number} sleeps, and an interrupt is lost");
