@@ -147,7 +147,7 @@ impl Gic {
         for private in self.private.iter().one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>() {
             private.bank.reset(EDGE_AT_RESET);
             private.attention.store(0, Ordering::Relaxed);
-            private.waits.store(0, Ordering::Relaxed);
+            private.waits.store(1, Ordering::Relaxed);
         }
         self.shared.iter().at_most::<WORDS>().for_each(|bank| bank.reset(0));
         for (route, holder) in self.route.iter().zip(&self.holder).at_most::<SPIS>() {
@@ -370,13 +370,13 @@ impl Gic {
         }
     }
 
-    /// Records that a vCPU can run and waits for its core: it will look at its attention set when
-    /// it has that, so until [`Self::end_wait`] its core need not be told.
+    /// Records that a vCPU is off, or can run and waits for its core: it will look at its attention set when
+    /// it has that, so until [`Self::end_wait`] its core need not be told. So it is after a reset.
     pub fn begin_wait(&self, vcpu: usize) {
         self.private(vcpu).waits.store(1, Ordering::Relaxed);
     }
 
-    /// Records that a vCPU has its core, or sleeps. Next, its core looks at the attention set: what
+    /// Records that a vCPU is switched on, has its core, or sleeps. Next, its core looks at the attention set: what
     /// was posted before is found there, and a core that posts something from now on finds that
     /// the vCPU's core has to be told.
     #[inline(always)]

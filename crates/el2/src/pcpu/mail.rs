@@ -266,14 +266,12 @@ impl Pcpu {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner != self.index {
-                // It may wait for its core and find what is new when it has that, or be off, and begin with
-                // what was posted: a core that runs others would be interrupted for nothing, as often as a
-                // guest likes. The fence in `find` is before this, and a vCPU that is on says so before
-                // one that comes before it looks.
-                if !VMS[vm].gic.must_tell(index) || !POWER[id.number()].hears() {
+                // It may wait for its core and find what is new when it has that, or be off: a core that
+                // runs others would be interrupted for nothing, as often as a guest likes.
+                if !VMS[vm].gic.must_tell(index) {
                     continue;
                 }
-                self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_of_one_on(id));
+                self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_for(id));
             } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 // It is switched on with what was posted.
             } else if self.roster.is_loaded(id) {
@@ -334,16 +332,8 @@ impl Pcpu {
     /// Returns the doorbell that says that there is a message for a vCPU. One that is off or has failed
     /// is never urgent: a sibling could otherwise take time from the real-time vCPU for ever.
     pub(super) fn doorbell_for(&self, id: VcpuId) -> Doorbell {
-        match POWER[id.number()].hears() {
-            true => self.doorbell_of_one_on(id),
-            false => Doorbell::Ordinary,
-        }
-    }
-
-    /// Like [`Self::doorbell_for`], for a vCPU that is on, or is being switched on.
-    fn doorbell_of_one_on(&self, id: VcpuId) -> Doorbell {
         let table = self.system.vcpu(id.number());
-        if !table.is_urgent() {
+        if !table.is_urgent() || !POWER[id.number()].hears() {
             Doorbell::Ordinary
         } else if table.is_lower() {
             Doorbell::LowerRealtime

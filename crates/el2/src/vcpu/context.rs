@@ -123,6 +123,8 @@ impl Parked {
     /// Switches it on: its guest executes its first instruction next.
     #[inline(never)]
     pub fn switch_on(&mut self, entry: Entry, epoch: u32) {
+        // From here on its core is told, and it finds when it is loaded what was posted before.
+        self.end_wait();
         self.epoch = epoch;
         self.is_held = false;
         self.said = 0;
@@ -145,6 +147,7 @@ impl Parked {
     /// Switches it off: only a request to switch it on wakes it.
     pub fn switch_off(&mut self) {
         self.on = false;
+        self.config.shared().gic.begin_wait(self.config.index());
         self.context.wakes_at = timer::NEVER;
     }
 

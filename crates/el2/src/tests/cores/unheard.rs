@@ -6,8 +6,6 @@ use crate::arch::fake::machine;
 use crate::arch::gic::Doorbell;
 use crate::arch::sysreg::ec;
 use crate::pcpu::Pcpu;
-use crate::shared::POWER;
-use crate::shared::power::Entry;
 use sched::VcpuId;
 
 /// The first of a VM with three vCPUs, each on a core of its own.
@@ -40,9 +38,11 @@ fn no_core_is_interrupted_for_a_vcpu_that_is_off() {
         rings();
         interrupt_sibling(core);
         assert!(!rings(), "it is off");
-        let entry = Entry { pc: 0, x0: 0 };
-        POWER[SIBLING].request(entry, 0).expect("it is off");
-        interrupt_sibling(core);
-        assert!(rings(), "it is being switched on");
+        // CPU_ON of PSCI.
+        let general = core.loaded_mut().expect("a guest runs").general();
+        general.x[..4].copy_from_slice(&[0xc400_0003, SIBLING as u64, 0x4000_0000, 0]);
+        trap(core, ec::HVC64 << 26);
+        assert_eq!(core.loaded_mut().expect("a guest runs").general().x[0], 0, "CPU_ON");
+        assert!(rings(), "it is switched on");
     });
 }
