@@ -33,7 +33,8 @@ impl Qmp {
     /// The same with arguments.
     pub fn execute_with(&mut self, command: &str, arguments: &Value) -> Value {
         let message = json!({ "execute": command, "arguments": arguments });
-        writeln!(self.stream, "{message}").unwrap();
+        // At once: QEMU carries a command out at the last brace, and one that quits is gone before the line's end.
+        self.stream.write_all(format!("{message}\n").as_bytes()).unwrap();
         loop {
             let mut message = self.message();
             assert!(message.get("error").is_none(), "{command}: {message}");
