@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch,
- * irq_handler_exit and softirq_exit say which process each CPU goes on with, and a probe where __sched_setscheduler returns
- * says so of one that becomes a real-time process itself, without a switch (JISE 2013, section 4.3, without
- * changing the kernel). docs/src/boosts.md says what that is for. */
+ * irq_handler_exit and softirq_exit say which process each CPU goes on with, and a probe where
+ * __sched_setscheduler returns says so of one that becomes a real-time process itself, without a switch
+ * (JISE 2013, section 4.3, without changing the kernel). docs/src/boosts.md says what that is for. */
 #include <linux/interrupt.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>

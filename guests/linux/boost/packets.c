@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* `packets COUNT`: waits so often, as a process of SCHED_FIFO, for a packet that does not come. Linux ends such a wait at one of its ticks, in a softirq
- * after the timer's interrupt, so a process that has the CPU at once is as far behind a tick each time. Says by how
- * much the waits differ in that, as init says how late other wake-ups were. */
+/* `packets COUNT`: waits so often, as a process of SCHED_FIFO, for a packet that does not come. Linux ends such a wait
+ * at one of its ticks, in a softirq after the timer's interrupt, so a process that has the CPU at once is as far behind
+ * a tick each time. Says by how much the waits differ in that, as init says how late other wake-ups were. */
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ int main(int count, char **words)
     long long first = 0, least = 0, most = 0, sum = 0;
     char byte;
 
-    if (waits < 1 || packets < 0 || sched_setscheduler(0, SCHED_FIFO, &urgent) || bind(packets, (struct sockaddr *)&any, sizeof any) ||
+    if (waits < 1 || packets < 0 || sched_setscheduler(0, SCHED_FIFO, &urgent) ||
+        bind(packets, (struct sockaddr *)&any, sizeof any) ||
         setsockopt(packets, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit)) {
         fputs("packets: error: usage: packets COUNT, as root, where there are sockets\n", stderr);
         return 1;

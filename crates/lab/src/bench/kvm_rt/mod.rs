@@ -28,6 +28,11 @@ use program::Program;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// A ratio is of *little change*, as the paper says of some, when it is within a fifth.
+const LITTLE: [f64; 2] = [0.8, 1.2];
+/// Section 6: tuned, the longest latency is below a millisecond.
+const SUB_MS_NS: f64 = 1e6;
+
 /// What is conducted from here.
 pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&KvmRt];
 

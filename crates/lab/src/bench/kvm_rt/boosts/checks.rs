@@ -1,6 +1,7 @@
 //! What is demanded of boosts, and what the paper says.
 
 use super::super::program::Program;
+use super::super::{LITTLE, SUB_MS_NS};
 use super::All;
 use super::case::{Control, Tuning};
 use crate::bench::sample::{Estimate, estimated};
@@ -23,12 +24,8 @@ const EXITS: f64 = SAME[1];
 /// prioritisation does: the same, which is within a tenth here.
 const SUFFERS: f64 = 2.0;
 const AS_GOOD: [f64; 2] = [0.9, 1.1];
-/// Both leave the mean as it is, and the longest is as it is without a load, which is within a fifth here.
-const LITTLE: [f64; 2] = [0.8, 1.2];
-/// By prioritisation the longest is about 100 us with a load and without (Figure 10), which is within a fifth here,
+/// By prioritisation the longest is about 100 us with a load and without (Figure 10), which is within a fifth here.
 const ABOUT_NS: [f64; 2] = [80e3, 120e3];
-/// and by either it is below a millisecond (Section 6).
-const SUB_MS_NS: f64 = 1e6;
 
 /// What a guest is compared in: where it is, and what runs beside it.
 type Place = (Tuning, Program);

@@ -23,8 +23,8 @@ const PROCESSES: u64 = 12;
 /// Boosts that each of them brings at least: one when it becomes a real-time process, and one when it wakes. A guest that
 /// tells of switches only brings the latter.
 const LEAST_EACH: u64 = 2;
-/// Virtual time for that, in which Linux boots.
-const ITSELF_LIMIT: Duration = Duration::from_secs(20);
+/// Virtual time for wake-ups, in which Linux boots.
+const WAKES_LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits of `boosted-packets` of which it tells at once, and how often it does: the other guest's program begins and
 /// ends meanwhile.
@@ -59,22 +59,8 @@ pub fn scenarios() -> Vec<Scenario> {
 fn becomes_urgent(bench: &Bench) -> Result<()> {
     let case =
         Case { control: Control::Linux, tuning: Tuning::Calls, program: Program::Idle, runs: 1 };
-    let text = machine::description(&case, &bench.root);
-    let text = text.replace(&format!("cassata.wakes={}", machine::WAKES), "cassata.wakes=1");
-    let bundle = bench.pack(&bench.kept(&text)?)?;
-    let (mut processes, mut boosts) = (0, 0);
-    let run = bench.session(&bundle, ITSELF_LIMIT)?.run(|now| {
-        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes());
-        processes = wakes.map_or(0, |wakes| wakes.count);
-        boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
-        processes >= PROCESSES
-    })?;
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    let mut outcome = Outcome::new("boosted-itself");
-    outcome.figure("boosts", json!({ "processes": processes, "boosts": boosts }));
-    bench.keep(&outcome)?;
-    ensure!(processes >= PROCESSES, "{}", run.unfinished("too few processes woke"));
+    let seen = wake(bench, "boosted-itself", &case, "cassata.wakes=1", PROCESSES)?;
+    let Woken { wakes: processes, boosts, .. } = seen;
     ensure!(
         boosts >= LEAST_EACH * processes,
         "{processes} processes that became urgent brought {boosts} boosts"
@@ -88,23 +74,43 @@ fn waits_for_packets(bench: &Bench) -> Result<()> {
     let program = Program::Compute;
     let case = Case { control: Control::Linux, tuning: Tuning::Calls, program, runs: 8 };
     let told = format!("cassata.wakes={WAITS} cassata.packets");
-    let text = machine::description(&case, &bench.root)
-        .replace(&format!("cassata.wakes={}", machine::WAKES), &told);
+    let seen = wake(bench, "boosted-packets", &case, &told, TOLD * u64::from(WAITS))?;
+    let latest_ns = seen.latest_ns;
+    ensure!(latest_ns < PROMPT_NS, "a process that a softirq wakes is late by {latest_ns} ns");
+    Ok(())
+}
+
+/// What [`wake`] saw of the guest that is boosted.
+#[derive(Default)]
+struct Woken {
+    wakes: u64,
+    latest_ns: u64,
+    boosts: u64,
+}
+
+/// Runs `case` until processes of its Linux have woken `least` times, and keeps what it saw as `name`. The words `told`
+/// on the kernel's command line say what they wait for.
+fn wake(bench: &Bench, name: &str, case: &Case, told: &str, least: u64) -> Result<Woken> {
+    let text = machine::description(case, &bench.root)
+        .replace(&format!("cassata.wakes={}", machine::WAKES), told);
     let bundle = bench.pack(&bench.kept(&text)?)?;
-    let (mut waits, mut most_ns) = (0, 0);
-    let run = bench.session(&bundle, ITSELF_LIMIT)?.run(|now| {
-        let wakes = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes());
-        (waits, most_ns) = wakes.map_or((0, 0), |wakes| (wakes.count, wakes.max_ns));
-        waits >= TOLD * u64::from(WAITS)
+    let mut seen = Woken::default();
+    let run = bench.session(&bundle, WAKES_LIMIT)?.run(|now| {
+        if let Some(wakes) = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes())
+        {
+            (seen.wakes, seen.latest_ns) = (wakes.count, wakes.max_ns);
+        }
+        seen.boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
+        seen.wakes >= least
     })?;
     let faults = run.hypervisor_faults();
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    let mut outcome = Outcome::new("boosted-packets");
-    outcome.figure("packets", json!({ "waits": waits, "most_ns": most_ns }));
+    let mut outcome = Outcome::new(name);
+    let Woken { wakes, latest_ns, boosts } = seen;
+    outcome.figure("wakes", json!({ "count": wakes, "max_ns": latest_ns, "boosts": boosts }));
     bench.keep(&outcome)?;
-    ensure!(waits >= TOLD * u64::from(WAITS), "{}", run.unfinished("too few waits"));
-    ensure!(most_ns < PROMPT_NS, "a process that a softirq wakes is late by {most_ns} ns");
-    Ok(())
+    ensure!(wakes >= least, "{}", run.unfinished("too few wake-ups"));
+    Ok(seen)
 }
 
 fn run_programs(bench: &Bench) -> Result<()> {

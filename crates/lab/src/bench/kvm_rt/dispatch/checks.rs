@@ -1,6 +1,7 @@
 //! What the paper says (Section 5.3), of the kernel that it has.
 
 use super::super::program::Program;
+use super::super::{LITTLE, SUB_MS_NS};
 use super::All;
 use super::case::{Kernel, Place};
 use crate::observe::Distribution;
@@ -13,13 +14,8 @@ const SOON_NS: f64 = 10_000.0;
 const DOZENS: f64 = 24.0;
 /// and the longest several milliseconds.
 const LONG_NS: f64 = 2e6;
-/// Figures 6 and 7: tuned, the longest is greatly decreased, to half or less here,
+/// Figures 6 and 7: tuned, the longest is greatly decreased, to half or less here, and the mean of little change.
 const DECREASED: f64 = 0.5;
-/// and the mean of little change, which is within a fifth here.
-const LITTLE: [f64; 2] = [0.8, 1.2];
-
-/// Section 6: tuned, the longest is below a millisecond.
-const SUB_MS_NS: f64 = 1e6;
 
 /// A figure of latencies, ns.
 type Figure = fn(&Distribution) -> Option<f64>;

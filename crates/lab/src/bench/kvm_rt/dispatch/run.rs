@@ -36,8 +36,7 @@ impl Seen {
     /// Returns how many periods `cyclictest` slept through: after a late wake-up it goes on with the next that is to come, so
     /// those are in none of the other figures.
     pub fn missed(&self) -> u64 {
-        let period_ns = period_us(self.case.load) * 1_000;
-        self.latencies.iter().map(|(ns, count)| u64::from(ns / period_ns) * count).sum()
+        crate::guests::missed_periods(&self.latencies, period_us(self.case.load) * 1_000)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is demanded of the marks, and what the paper says of loads.
 
+use super::super::LITTLE;
 use super::All;
 use super::case::{Case, Load, Route};
 use super::fold::{RESPONSE, STAGES};
@@ -12,10 +13,8 @@ use crate::results::{Check, Goal};
 const HURTS: f64 = 2.0;
 /// The part of what a load adds that is most of it.
 const MOST: f64 = 0.5;
-/// Tuned, the longest response is improved, to half or less here,
+/// Tuned, the longest response is improved, to half or less here, and the mean hardly another.
 const IMPROVED: f64 = 0.5;
-/// and the mean hardly another, which is within a fifth here.
-const LITTLE: [f64; 2] = [0.8, 1.2];
 /// Indices of stages.
 const RAISE: usize = 0;
 const SCHEDULING: usize = 3;
