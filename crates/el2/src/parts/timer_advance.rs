@@ -31,6 +31,11 @@ impl TimerAdvance {
         self.on_the_way.insert(id);
     }
 
+    /// Records that a vCPU waits before its timer fires, and has been on the hardware all the time.
+    pub fn stay(&mut self, id: VcpuId) {
+        self.early.insert(id);
+    }
+
     /// Records that a vCPU is on the hardware. Returns true if it is for the first time since it was
     /// woken early.
     #[inline]

@@ -122,7 +122,7 @@ impl Pcpu {
     /// Returns true if the loaded guest has an interrupt that would end its WFI. Inlined,
     /// as every sleep asks.
     #[inline(always)]
-    pub(super) fn loaded_has_interrupt(&self) -> bool {
+    pub fn loaded_has_interrupt(&self) -> bool {
         let Some(vcpu) = self.roster.loaded() else {
             bug!("a guest sleeps without a loaded vCPU");
             return false;

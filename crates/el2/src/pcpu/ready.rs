@@ -100,7 +100,7 @@ impl Pcpu {
         }
     }
 
-    /// Puts the loaded vCPU to sleep if nothing is there to wake it.
+    /// Puts the loaded vCPU to sleep if nothing is there to wake it, nor will be at once.
     pub fn wait_for_interrupt(&mut self) {
         let Some(vcpu) = self.roster.loaded() else { return bug!("a WFI without a loaded vCPU") };
         if vcpu.has_unlisted() {
@@ -110,7 +110,7 @@ impl Pcpu {
                 return;
             }
         }
-        if !self.loaded_has_interrupt() {
+        if !self.loaded_has_interrupt() && !self.stays_for_timer() {
             self.loaded_sleeps();
         }
     }

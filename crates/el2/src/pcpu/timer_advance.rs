@@ -6,6 +6,8 @@
 //! over. The guest has executed WFI and must not notice, so EL2 itself waits with WFI, with
 //! the vCPU loaded; then the timer is an interrupt without a switch.
 //!
+//! One whose guest executes WFI within its advance keeps the core in the same way.
+//!
 //! For the scheduler such a vCPU is ready, and has the core. It counts as *woken early* until
 //! it has an interrupt that ends its WFI, or a vCPU displaces it, or it has to sleep on
 //! because its timer's interrupt is disabled.
@@ -140,6 +142,35 @@ impl Pcpu {
         }
     }
 
+    /// Leaves its core to the loaded vCPU, whose guest would sleep, if the vCPU would be woken early at once: the core
+    /// would go to another one and come back, which takes longer than what is left. Returns whether it is left.
+    #[inline(always)]
+    pub(super) fn stays_for_timer(&mut self) -> bool {
+        let advance = self.roster.loaded().map_or(0, |vcpu| vcpu.timer_advance());
+        advance != 0 && self.stays_for_timer_within(advance)
+    }
+
+    #[inline(never)]
+    fn stays_for_timer_within(&mut self, advance: u64) -> bool {
+        notes::needs::<{ each::ADVANCE }>();
+        let Some(id) = self.roster.loaded_id() else { return false };
+        let wait = wait_for_loaded_timer();
+        if wait > advance {
+            return false;
+        }
+        if cpu::interrupt_pending() {
+            // That is taken first, and the guest executes WFI again: one may end for no reason.
+            return true;
+        }
+        // A timer that has fired, and has no interrupt, is not to be waited for.
+        let stays = wait > 0 && !self.loaded_timer_is_held();
+        if stays {
+            self.timer_advance.stay(id);
+            self.need_resched = true;
+        }
+        stays
+    }
+
     /// Lets a vCPU that was woken early sleep again, because another vCPU displaces it or it
     /// leaves. If it has got an interrupt meanwhile, it stays awake.
     #[inline(never)]
@@ -196,15 +227,13 @@ impl Pcpu {
     }
 
     /// Returns true if the loaded vCPU's timer will fire within the longest advance: it may have been made shorter
-    /// just now. If the guest has
-    /// that interrupt already and still waits, the interrupt is disabled or masked.
+    /// just now. If the guest has that interrupt already and still waits, the interrupt is disabled or masked.
     fn loaded_timer_is_near(&mut self) -> bool {
         let Some(vcpu) = self.roster.loaded() else {
             bug!("a vCPU that waits for its timer is not loaded");
             return false;
         };
-        let wait = timer::loaded_deadline().since(timer::now());
-        wait.0 <= vcpu.config().timer_advance() && !self.loaded_timer_is_held()
+        wait_for_loaded_timer() <= vcpu.config().timer_advance() && !self.loaded_timer_is_held()
     }
 
     /// Returns true if the loaded guest has its timer's interrupt, and has not ended it.
@@ -217,4 +246,9 @@ impl Pcpu {
         });
         held
     }
+}
+
+/// Returns in how many ticks the loaded virtual timer will fire; 0 if it has fired.
+fn wait_for_loaded_timer() -> u64 {
+    timer::loaded_deadline().since(timer::now()).0
 }

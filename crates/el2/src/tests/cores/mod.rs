@@ -15,6 +15,7 @@
 //! | `hang` | a core that hangs, and what others report |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
 //! | `unheard` | an interrupt for a vCPU that is off |
+//! | `stays` | a vCPU that waits for a timer that is near |
 //! | `woken` | a doorbell that comes when a timer wakes a vCPU |
 //!
 //! A seed is a history. One that fails is printed and replays:
@@ -34,6 +35,7 @@ mod program;
 mod quiet;
 mod reached;
 mod silent;
+mod stays;
 mod supply;
 mod systems;
 mod unheard;

@@ -3,10 +3,13 @@
 use super::drive::{self, World};
 use super::systems;
 use crate::arch::fake::machine::{self, Pause};
-use crate::arch::fake::registers::Register;
+use crate::arch::fake::registers::{CNTV_CTL, CNTV_CVAL, Register};
+use crate::arch::sysreg::ec;
+use crate::arch::timer::VIRTUAL_INTID;
 use crate::arch::vectors::{self, Vector};
 use crate::exits;
 use crate::pcpu::Pcpu;
+use abi::platform::{GICD_BASE, GICR_BASE};
 use sched::VcpuId;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -28,6 +31,42 @@ pub fn trap(core: &mut Pcpu, esr: u64) {
     machine::with(|machine| machine.core_mut().registers[Register::named("esr_el2").0] = esr);
     exits::take(core, Vector::Synchronous);
     core.check();
+}
+
+/// The loaded guest writes a register of its interrupt controller.
+fn store(core: &mut Pcpu, ipa: u64, value: u32) {
+    // A word out of x1.
+    const WRITE: u64 = ec::DATA_ABORT << 26 | 1 << 24 | 2 << 22 | 1 << 16 | 1 << 6 | 0b00_0111;
+    core.loaded_mut().expect("a guest runs").general().x[1] = value.into();
+    machine::with(|machine| {
+        let registers = &mut machine.core_mut().registers;
+        registers[Register::named("hpfar_el2").0] = ipa >> 12 << 4;
+        registers[Register::named("far_el2").0] = ipa & 0xfff;
+    });
+    trap(core, WRITE);
+}
+
+/// Lets the loaded guest have the interrupt of its virtual timer.
+pub fn enable_timer(core: &mut Pcpu) {
+    // Any priority, group 1.
+    const OPEN: u64 = 0xff << 24 | 1 << 1;
+    machine::with(|machine| {
+        machine.core_mut().registers[Register::named("ich_vmcr_el2").0] = OPEN;
+    });
+    const SGI_BASE: u64 = GICR_BASE + 0x1_0000;
+    store(core, GICD_BASE, 1 << 1);
+    store(core, SGI_BASE + 0x80, u32::MAX);
+    store(core, SGI_BASE + 0x100, 1 << VIRTUAL_INTID);
+}
+
+/// Has the loaded guest wait for its timer, which fires so many ticks from now on.
+pub fn sleep(core: &mut Pcpu, ticks: u64) {
+    machine::with(|machine| {
+        let at = machine.now + ticks;
+        let registers = &mut machine.core_mut().registers;
+        (registers[CNTV_CVAL.0], registers[CNTV_CTL.0]) = (at, 1);
+    });
+    trap(core, ec::WFX << 26);
 }
 
 /// Runs a program as soon as the first guest of a machine with one core is loaded.

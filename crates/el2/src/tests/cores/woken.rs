@@ -2,16 +2,13 @@
 //! timers of others are due, too. Where a timer wakes none and there is a real-time vCPU, the doorbell is
 //! taken first: it may be for that.
 
-use super::program::{self, loaded, trap};
+use super::program::{self, enable_timer, loaded, sleep, trap};
 use crate::arch::fake::machine;
-use crate::arch::fake::registers::{CNTV_CTL, CNTV_CVAL, Register};
 use crate::arch::gic::Doorbell;
 use crate::arch::sysreg::ec;
-use crate::arch::timer::VIRTUAL_INTID;
 use crate::arch::vectors::Vector;
 use crate::exits;
 use crate::pcpu::Pcpu;
-use abi::platform::{GICD_BASE, GICR_BASE};
 use sched::VcpuId;
 
 /// Two of one priority, and one below or above them.
@@ -20,37 +17,6 @@ const SECOND: VcpuId = VcpuId(1);
 const THIRD: VcpuId = VcpuId(2);
 /// When timers fire, ticks from now on.
 const SOON: u64 = 1_000_000;
-
-/// The loaded guest writes a register of its interrupt controller.
-fn store(core: &mut Pcpu, ipa: u64, value: u32) {
-    // A word out of x1.
-    const WRITE: u64 = ec::DATA_ABORT << 26 | 1 << 24 | 2 << 22 | 1 << 16 | 1 << 6 | 0b00_0111;
-    core.loaded_mut().expect("a guest runs").general().x[1] = value.into();
-    machine::with(|machine| {
-        let registers = &mut machine.core_mut().registers;
-        registers[Register::named("hpfar_el2").0] = ipa >> 12 << 4;
-        registers[Register::named("far_el2").0] = ipa & 0xfff;
-    });
-    trap(core, WRITE);
-}
-
-/// Lets the loaded guest have the interrupt of its virtual timer.
-fn enable_timer(core: &mut Pcpu) {
-    const SGI_BASE: u64 = GICR_BASE + 0x1_0000;
-    store(core, GICD_BASE, 1 << 1);
-    store(core, SGI_BASE + 0x80, u32::MAX);
-    store(core, SGI_BASE + 0x100, 1 << VIRTUAL_INTID);
-}
-
-/// Has the loaded guest wait for its timer, which fires so many ticks from now on.
-fn sleep(core: &mut Pcpu, ticks: u64) {
-    machine::with(|machine| {
-        let at = machine.now + ticks;
-        let registers = &mut machine.core_mut().registers;
-        (registers[CNTV_CVAL.0], registers[CNTV_CTL.0]) = (at, 1);
-    });
-    trap(core, ec::WFX << 26);
-}
 
 fn ring() {
     machine::with(|machine| {
