@@ -73,8 +73,7 @@ impl Pcpu {
     /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load. If only
     /// the vCPU that runs has a new budget, it goes on.
     pub(super) fn timer_fired(&mut self) {
-        let has_servers = self.scheduler.has_servers();
-        if has_servers && self.budget_is_renewed() {
+        if self.scheduler.has_servers() && self.budget_is_renewed() {
             return;
         }
         timer::arm(self.deadlines.fired());
@@ -83,17 +82,32 @@ impl Pcpu {
         self.look_at_timers(self.precedence.urgent(), now);
         let is_woken = self.need_resched;
         self.need_resched = true;
-        if has_servers {
-            if is_woken & cpu::interrupt_pending() {
-                // What waits for its budget is booked when this timer fires next, unless it has it by then.
-                return;
-            }
-            self.book_throttling(now);
-            if !is_woken && cpu::interrupt_pending() {
-                self.look_later(self.known, now);
-                return;
-            }
+        if self.scheduler.has_servers() {
+            self.book_and_look_further(is_woken, now);
+        } else {
+            self.look_further(is_woken, now);
         }
+    }
+
+    /// Books budgets before the rest of what EL2's timer is for. Out of line, as what is kept over that call takes registers
+    /// that each visit for any interrupt would save.
+    #[inline(never)]
+    fn book_and_look_further(&mut self, is_woken: bool, now: Instant) {
+        if is_woken & cpu::interrupt_pending() {
+            // What waits for its budget is booked when this timer fires next, unless it has it by then.
+            return;
+        }
+        self.book_throttling(now);
+        if !is_woken && cpu::interrupt_pending() {
+            self.look_later(self.known, now);
+            return;
+        }
+        self.look_further(is_woken, now);
+    }
+
+    /// Looks at the load, and at the timers that are less urgent, unless one has woken a vCPU.
+    #[inline(always)]
+    fn look_further(&mut self, is_woken: bool, now: Instant) {
         if self.consolidation.is_due(now) {
             self.look_at_load(now);
         }
