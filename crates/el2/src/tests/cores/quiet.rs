@@ -10,15 +10,16 @@ use crate::pcpu::Pcpu;
 use crate::shared::power::Affinity;
 use crate::shared::{BOARD, POWER, REQUESTED, VMS};
 use abi::MAX_PCPUS;
-use abi::system::{server, vm_flags};
+use abi::system::{System, server, vm_flags};
 use core::sync::atomic::Ordering;
 use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
 use vgic::frames::v3;
 
-/// More steps than any of these machines needs until its guests sleep. Where
-/// cores may be powered down, they look at their load for ever.
-const ENOUGH: u32 = 4_000;
+/// More steps than any of these machines needs until its guests sleep. Few need more than a thousand.
+const ENOUGH: u32 = 100_000;
+/// Steps for which one that never rests is looked at.
+const RESTLESS: u32 = 4_000;
 
 /// What must have been taken out of every mailbox.
 const MESSAGES: [Message; 9] = [
@@ -42,9 +43,11 @@ const COME_BACK: [MigrationPolicy; 5] = [
     MigrationPolicy::Balance,
 ];
 
-/// Lets the machine come to rest and looks at what is there then. Returns true if it did.
+/// Lets the machine come to rest and looks at what is there then. Returns true if it did: it has to, unless something is to
+/// be done again and again, or it was switched off.
 pub fn check(world: &mut World) -> bool {
-    for _ in 0..ENOUGH {
+    let is_restless = is_restless(&world.tables);
+    for _ in 0..if is_restless { RESTLESS } else { ENOUGH } {
         if machine::with(|machine| machine.off) {
             return false;
         }
@@ -53,7 +56,18 @@ pub fn check(world: &mut World) -> bool {
             return true;
         }
     }
+    assert!(is_restless, "{}: the guests sleep, and EL2 does not", world.system.name);
     false
+}
+
+/// Cores that may be powered down look at their load for ever, a watchdog is reset for ever, and budgets of periodic servers are
+/// idled away and come again.
+fn is_restless(system: &System) -> bool {
+    let cores = 0..system.board.pcpu_count as usize;
+    let vcpus = &system.vcpus[..system.header.vcpu_count as usize];
+    system.header.watchdog_ns != 0
+        || cores.zip(system.board.consolidation_target).any(|(core, to)| core != usize::from(to))
+        || vcpus.iter().any(|vcpu| vcpu.server == server::PERIODIC)
 }
 
 fn nothing_is_left(world: &World) {
