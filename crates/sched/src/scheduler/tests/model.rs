@@ -226,13 +226,17 @@ impl Model {
         true
     }
 
-    /// Lets a boost last for as long as its limit allows. Nothing is charged: what has run until now is charged to
-    /// both what is left of the limit and of the boost.
-    pub(super) fn lengthen_boost(&mut self, id: u8, now: u64) {
+    /// Lets a boost last for as long as its limit allows, if it has begun and its limit is neither spent nor begins anew.
+    /// Returns whether. Nothing is charged: what has run until now is charged to both what is left of the limit and of
+    /// the boost.
+    pub(super) fn lengthen_boost(&mut self, id: u8, now: u64) -> bool {
         let taken = if self.running == Some(id | BOOSTED) { now - self.charged } else { 0 };
-        let boosts = self.get(id).unwrap().boosts.as_mut().unwrap();
-        assert!(boosts.is_boosted && now < boosts.next && boosts.left > taken);
-        (boosts.rising, boosts.grant, boosts.urgent) = (false, boosts.left, true);
+        let Some(boosts) = self.get(id).and_then(|vcpu| vcpu.boosts.as_mut()) else { return false };
+        let stands = boosts.is_boosted && now < boosts.next && boosts.left > taken;
+        if stands {
+            (boosts.rising, boosts.grant, boosts.urgent) = (false, boosts.left, true);
+        }
+        stands
     }
 
     pub(super) fn end_boost(&mut self, id: u8) -> bool {

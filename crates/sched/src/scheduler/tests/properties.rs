@@ -128,16 +128,17 @@ impl Both {
                     assert_eq!(changes, model.boost(base, true, now));
                 }
             }
-            Event::Boost { interrupt: false } => match core.boost(vcpu, Instant(now)) {
-                Reported::Stands => {
-                    self.stands = true;
-                    model.lengthen_boost(base, now);
-                }
-                reported => {
-                    let changes = reported == Reported::Decide;
-                    assert_eq!(changes, model.boost(base, false, now));
-                }
-            },
+            Event::Boost { interrupt: false } => {
+                self.stands = model.lengthen_boost(base, now);
+                let expected = if self.stands {
+                    Reported::Stands
+                } else if model.boost(base, false, now) {
+                    Reported::Decide
+                } else {
+                    Reported::Refused
+                };
+                assert_eq!(core.boost(vcpu, Instant(now)), expected);
+            }
             Event::EndBoost => {
                 assert_eq!(core.end_boost(vcpu), model.end_boost(base));
             }
