@@ -19,7 +19,7 @@ const LENGTH_MS: u64 = 15;
 const CROWD_MS: u64 = 30;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
-const ALONE_NS: u64 = 669;
+const ALONE_NS: u64 = 667;
 /// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
 const ALONE_WOKEN_NS: u64 = 1_538;
 /// The mean time in which the neighbour does its work beside no adversary, rounded to 1 ns: the test
