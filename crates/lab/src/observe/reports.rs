@@ -3,6 +3,7 @@
 use super::distribution::Distribution;
 use super::ring::RingFollower;
 use super::rises::Rises;
+use super::status::Snapshot;
 use crate::machine::Memory;
 use abi::report::{Header, Sample};
 use miette::Result;
@@ -101,6 +102,14 @@ impl Reports {
     #[must_use]
     pub fn last_raised(&self) -> Option<u64> {
         self.span.map(|(_, last)| last)
+    }
+
+    /// Activations that were due by `now` and of which nothing is seen; the next one after the last may be under
+    /// way. `None` before the guest has set the area up.
+    #[must_use]
+    pub fn overdue(&self, now: &Snapshot) -> Option<u64> {
+        let since = self.last_raised().map_or(now.now, |last| now.since(last));
+        Some((since / self.header?.period.max(1)).saturating_sub(1))
     }
 
     /// Activations that the counter says were due from the first to the last

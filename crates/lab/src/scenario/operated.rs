@@ -1,9 +1,10 @@
 //! An operator changes a system while it runs.
 
-use super::LIMIT;
 use super::staged::description;
+use super::{LIMIT, stock};
+use crate::demo;
 use crate::figures;
-use crate::observe::Snapshot;
+use crate::observe::{Observer, Snapshot};
 use crate::operator::{Request, ask};
 use crate::results::Check;
 use crate::suite::{Bench, Scenario};
@@ -18,6 +19,9 @@ pub(super) const NAME: &str = "operated";
 const RTOS: usize = 0;
 const MOVED: usize = 1;
 const YIELDING: usize = 2;
+/// How late the RTOS's handler may begin: it waits for a visit to EL2 of the checked build, or for a move, and
+/// would wait for up to 50 us if a turn of what it displaces went on.
+const LATEST_NS: u64 = 10_000;
 
 /// All of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
@@ -74,12 +78,32 @@ fn operated(bench: &Bench) -> Result<()> {
     let moves = |now: &Snapshot, vcpu: usize| now.vcpus[vcpu].migrations;
     let now = run.observer.latest();
     let seen = now.map(|now| [RTOS, MOVED, YIELDING].map(|vcpu| moves(now, vcpu)));
-    let objections: Vec<String> = match seen {
+    let mut objections: Vec<String> = match seen {
         Some([4, 4, away]) if away > 0 && away.is_multiple_of(2) => Vec::new(),
         seen => vec![format!("the vCPUs were moved {seen:?} times, not 4, 4 and some")],
     };
     let mut outcome = figures::outcome(NAME, &run);
     // How much the machine does between two requests is the host's affair.
     outcome.check(Check::done("every vCPU went where it was asked to", objections.is_empty()));
+    let late = late(&run.observer);
+    outcome.check(Check::done("the RTOS missed nothing", late.is_empty()));
+    objections.extend(late);
     bench.judge(&run, outcome, &objections)
+}
+
+/// Returns what the RTOS missed until the end, and how late its handler began at worst, if that is too late.
+fn late(observer: &Observer) -> Vec<String> {
+    let mut all = stock::late(observer);
+    let reports = observer.layout.vm(demo::RTOS).and_then(|vm| observer.reports(vm));
+    let now = observer.latest();
+    let overdue = reports.zip(now).and_then(|(reports, now)| reports.overdue(now));
+    if overdue != Some(0) {
+        all.push(format!("{overdue:?} activations of the RTOS have not come at the end"));
+    }
+    // In virtual time a tick is a nanosecond.
+    let latest = reports.and_then(|reports| reports.response.max()).map(u64::from);
+    if latest.is_none_or(|latest| latest > LATEST_NS) {
+        all.push(format!("the RTOS was {latest:?} ns late, of at most {LATEST_NS}"));
+    }
+    all
 }

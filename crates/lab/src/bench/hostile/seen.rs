@@ -48,10 +48,7 @@ measured!(Seen, case: Case, real_s);
 /// reports nothing.
 fn lateness(observer: &Observer, name: &str) -> Option<Lateness> {
     let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
-    let (header, now) = (reports.header?, observer.latest()?);
-    let since = reports.last_raised().map_or(now.now, |last| now.since(last));
-    let overdue = (since / header.period.max(1)).saturating_sub(1);
-    let missed = header.missed + reports.lost() + overdue;
+    let missed = reports.header?.missed + reports.lost() + reports.overdue(observer.latest()?)?;
     Some(Lateness { missed, ..reports.lateness()? })
 }
 
