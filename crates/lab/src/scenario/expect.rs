@@ -6,6 +6,9 @@ use abi::status::{VcpuStatus, vm_state};
 
 /// Why a probe with one vCPU may leave tests out.
 const ONE_VCPU: &str = "needs two vCPUs";
+/// How late a rhythm's handler may begin, nanoseconds: it waits for a visit to EL2 of the checked build, with what is
+/// checked after each, and for its own. A neighbour that kept its core would keep it for a hundred times as long.
+const LATEST_NS: u64 = 5_000;
 
 /// What a VM is expected to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +16,11 @@ pub enum Expect {
     /// Every test passes, and the VM switches itself off. With one vCPU, tests
     /// that need two may be left out.
     Passes,
-    /// A rhythm of so many activations, every one of which comes; then as
-    /// [`Expect::Passes`].
+    /// A rhythm of so many activations, every one of which comes in its period, and begins within
+    /// `LATEST_NS`; then as [`Expect::Passes`].
     Rhythm(u64),
+    /// As [`Expect::Rhythm`], but each begins within so many nanoseconds.
+    RhythmWithin(u64, u64),
     /// It runs as long as the scenario does.
     Endures,
     /// It is on and its vCPUs never get a core.
@@ -76,8 +81,9 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// Returns which activations are missing: each that was due must be recorded.
-    fn rhythm_broken(&self, activations: u64) -> Option<String> {
+    /// Returns what is wrong with a rhythm: each activation that was due must be recorded, must have been seen, and
+    /// must have begun in time.
+    fn rhythm_broken(&self, activations: u64, latest_ns: u64) -> Option<String> {
         let counted = self.probe().figure("rhythm", "activations");
         if counted != Some(activations) {
             return Some(format!("it counted {counted:?} activations instead of {activations}"));
@@ -88,11 +94,20 @@ impl<'a> Seen<'a> {
         let Some(header) = reports.header else {
             return Some("its report area was never set up".into());
         };
-        if header.written != activations {
-            return Some(format!("it recorded {} of {activations} activations", header.written));
+        // The guest goes on until it has had so many: those that it left out are counted apart.
+        let (written, missed) = (header.written, header.missed);
+        if (written, missed) != (activations, 0) {
+            return Some(format!("it recorded {written} of {activations}, and missed {missed}"));
         }
-        let seen = reports.response.count() + reports.lost();
-        (seen != activations).then(|| format!("{seen} samples were seen of {activations}"))
+        let seen = reports.response.count();
+        if seen != activations {
+            return Some(format!("{seen} samples were seen of {activations}"));
+        }
+        let hz = u128::from(header.counter_hz);
+        let latest = reports.response.max().map(|ticks| u128::from(ticks) * 1_000_000_000 / hz);
+        latest
+            .is_none_or(|latest| latest > latest_ns.into())
+            .then(|| format!("it was {latest:?} ns late, of at most {latest_ns}"))
     }
 }
 
@@ -106,7 +121,7 @@ impl Expect {
             return true;
         }
         match self {
-            Self::Passes | Self::Rhythm(_) => {
+            Self::Passes | Self::Rhythm(_) | Self::RhythmWithin(..) => {
                 seen.probe().done.is_some() && seen.state() == Some(vm_state::OFF)
             }
             Self::Endures | Self::Starves => {
@@ -122,13 +137,20 @@ impl Expect {
         !matches!(self, Self::Endures | Self::Starves)
     }
 
+    /// Returns true if the VM switches itself off.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Self::Passes | Self::Rhythm(_) | Self::RhythmWithin(..))
+    }
+
     /// Returns why the VM does not do what is expected, if it does not.
     #[must_use]
     pub fn objection(self, seen: &Seen) -> Option<String> {
         match self {
             Self::Passes => seen.not_passed(),
-            Self::Rhythm(activations) => {
-                seen.not_passed().or_else(|| seen.rhythm_broken(activations))
+            Self::Rhythm(activations) => Self::RhythmWithin(activations, LATEST_NS).objection(seen),
+            Self::RhythmWithin(activations, latest_ns) => {
+                seen.not_passed().or_else(|| seen.rhythm_broken(activations, latest_ns))
             }
             Self::Endures => endures(seen).or_else(|| {
                 let runs = seen.vcpus().iter().all(|vcpu| vcpu.run > 0);
@@ -162,4 +184,33 @@ fn endures(seen: &Seen) -> Option<String> {
     // Its first start may be under way: no other one is.
     let starts = seen.state() == Some(vm_state::LOADING) && seen.starts() == 1;
     (seen.state() != Some(vm_state::RUNNING) && !starts).then(|| "it does not run any more".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::End;
+    use crate::testing;
+
+    #[test]
+    fn a_rhythm_that_misses_something_or_is_late_is_none() {
+        let objection = |expect: Expect, written, missed| {
+            let mut status = testing::status();
+            status.vms[1].state = vm_state::OFF;
+            let observer = testing::observer(&status, &testing::report(written, missed));
+            let said =
+                "\x1f2PASS rhythm activations=100 missed=0\nDONE passed=1 failed=0 skipped=0\n";
+            let run = testing::run(observer, said, End::PoweredOff);
+            expect.objection(&Seen::of("rtos", &run.said, &run.observer).unwrap())
+        };
+        let in_time = Expect::RhythmWithin(100, 105_000);
+        assert_eq!(objection(in_time, 100, 0), None);
+        let why = |expect, written, missed| objection(expect, written, missed).unwrap();
+        assert!(why(in_time, 100, 3).contains("missed 3"));
+        assert!(why(in_time, 99, 0).contains("recorded 99 of 100"));
+        assert!(why(Expect::RhythmWithin(99, 105_000), 99, 0).contains("counted Some(100)"));
+        for late in [Expect::RhythmWithin(100, 104_999), Expect::Rhythm(100)] {
+            assert!(why(late, 100, 0).contains("was Some(105000) ns late"));
+        }
+    }
 }

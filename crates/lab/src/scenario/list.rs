@@ -1,6 +1,6 @@
 //! All scenarios.
 
-use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
+use super::expect::Expect::{Endures, Fails, Passes, Rhythm, RhythmWithin, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
     board_devices, boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles,
@@ -96,6 +96,10 @@ fn wfe_not_trapped() -> Scenario {
         staged.run(bench, std::slice::from_ref(&edit), |_| None)
     })
 }
+
+/// How late a VM's handler may begin that is no real-time one: its core hears the doorbells of neighbours, and each
+/// timer's interrupt may wait for such a visit to EL2, and another one comes behind it before the guest runs.
+const BEHIND_A_DOORBELL_NS: u64 = 10_000;
 
 const STAGED: &[Staged] = &[
     Staged::new("alone-1", "one vCPU on one pCPU: every test", &[("probe", Passes)]),
@@ -262,7 +266,7 @@ const STAGED: &[Staged] = &[
     Staged::new(
         "beside-waiting",
         "interrupts for a neighbour's vCPU that waits for a core do not interrupt another one",
-        &[("rtos", Rhythm(300)), ("flood", Endures)],
+        &[("rtos", RhythmWithin(300, BEHIND_A_DOORBELL_NS)), ("flood", Endures)],
     )
     .besides(interrupted_by_its_timer_only),
     Staged::new(

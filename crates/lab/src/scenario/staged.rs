@@ -151,8 +151,7 @@ impl Staged {
         if self.expect.len() != run.observer.layout.vms.len() {
             all.push("there are VMs of which nothing is expected".into());
         }
-        let all_end =
-            self.expect.iter().all(|(_, e)| matches!(e, Expect::Passes | Expect::Rhythm(_)));
+        let all_end = self.expect.iter().all(|(_, expect)| expect.ends());
         if all_end && run.end != End::PoweredOff {
             all.push("it did not switch itself off when no VM was left".into());
         }
