@@ -100,6 +100,7 @@ fn boot(plan: &Plan, what: &str, bench: &Bench, tell: Tell<'_>) -> Result<Run> {
         .interrupted_by(bench.interrupt.clone())
         .shown_by(Box::new(ProgressView(tell)))
         .run(|now| now.observer.is_over(PROBE))?;
+    run.without_faults()?;
     std::fs::remove_file(bench.image())
         .map_err(|error| miette!("cannot remove {}: {error}", bench.image().display()))?;
     Ok(run)

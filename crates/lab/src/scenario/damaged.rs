@@ -86,6 +86,7 @@ pub fn scenario() -> Scenario {
             file[at] ^= 0x10;
             fs::write(&bundle.image, &file).into_diagnostic()?;
             let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
+            run.without_faults()?;
             let objections = objections(&run, damage.place, damage.complaint);
             outcome.check(Check::done(
                 &format!("damage in {} is refused", damage.place),

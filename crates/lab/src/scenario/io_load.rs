@@ -53,6 +53,7 @@ fn worst_ns(loads: &str, bench: &Bench, outcome: &mut Outcome) -> Result<u64> {
     let vm = |name| session.layout.vm_called(name);
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| now.observer.is_over(linux))?;
+    run.without_faults()?;
     let said = &run.said.guests[linux].linux;
     if let Some(why) = &said.failed {
         return Err(run.unfinished(&format!("Linux gave up: {why}")));

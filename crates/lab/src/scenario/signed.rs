@@ -87,6 +87,7 @@ fn scenario(variant: Variant) -> Scenario {
         let bundle = pack(bench, variant)?;
         let mut outcome = Outcome::new(variant.name);
         let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
+        run.without_faults()?;
         let started = has_run(&run);
         outcome.check(Check::done("the image that is signed starts", started));
         if !started {
@@ -96,6 +97,7 @@ fn scenario(variant: Variant) -> Scenario {
         for forged in Original::read(&bundle)?.forged()? {
             fs::write(&bundle.image, &forged.file).into_diagnostic()?;
             let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
+            run.without_faults()?;
             let objections = objections(&run, &forged.how, &forged.complaint);
             outcome.check(Check::done(&format!("{}: refused", forged.how), objections.is_empty()));
             if !objections.is_empty() {

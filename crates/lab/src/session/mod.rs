@@ -16,7 +16,7 @@ use crate::promises::Promises;
 use crate::qemu::Qemu;
 use crate::trace::Sources;
 use crate::view::{Silent, View};
-use miette::{Report, Result, miette};
+use miette::{Report, Result, ensure, miette};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vtime::marks::Marks;
@@ -329,6 +329,16 @@ impl Run {
         told.chain(deaf.iter().filter_map(Stretch::objection)).chain(unlike).collect()
     }
 
+    /// Demands that none of these was seen.
+    ///
+    /// # Errors
+    /// What was seen.
+    pub fn without_faults(&self) -> Result<()> {
+        let (faults, logs) = (self.hypervisor_faults(), self.directory.display());
+        ensure!(faults.is_empty(), "{}\n(logs in {logs})", faults.join("\n"));
+        Ok(())
+    }
+
     /// Returns that something did not come of it: `why`, how it ended, where the consoles are, and what each said
     /// last, as the reason is often there.
     #[must_use]
@@ -364,12 +374,16 @@ mod tests {
         let mut status = testing::status();
         let run = |status: &_, said| {
             let observer = testing::observer(status, &testing::report(100, 0));
-            testing::run(observer, said, End::PoweredOff).hypervisor_faults()
+            testing::run(observer, said, End::PoweredOff)
         };
-        assert!(run(&status, "\x1f0cassata: VM a is off\n").is_empty());
+        let good = run(&status, "\x1f0cassata: VM a is off\n");
+        assert!(good.hypervisor_faults().is_empty() && good.without_faults().is_ok());
         status.bugs = 2;
-        let faults = run(&status, "\x1f0cassata: hypervisor fault: a reason\n");
+        let bad = run(&status, "\x1f0cassata: hypervisor fault: a reason\n");
+        let faults = bad.hypervisor_faults();
         assert!(faults[0].contains("a reason") && faults[1].contains("2 times"), "{faults:?}");
+        let told = bad.without_faults().unwrap_err().to_string();
+        assert!(faults.iter().all(|fault| told.contains(fault)), "{told}");
     }
 
     /// That the machine is off is no reason: what a console said before may be one.

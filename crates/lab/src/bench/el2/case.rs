@@ -129,6 +129,7 @@ impl Trial {
             .interrupted_by(bench.interrupt.clone())
             .shown_by(Box::new(ProgressView(tell)))
             .run(|now| now.observer.is_over(PROBE))?;
+        run.without_faults()?;
         promises::demand(&run)?;
         let passed = !run.said.guests[PROBE].probe.passed.is_empty();
         let counts = run.instrument.filter(|counts| passed && counts.finished);
@@ -156,6 +157,7 @@ fn demonstrate(
     let session = bench.session(&bundle, LIMIT)?.held_every(PERIOD);
     let session = session.shown_by(Box::new(ProgressView(tell)));
     let demo = demo::run(session, LinuxWork::Runs(1))?;
+    demo.run.without_faults()?;
     promises::demand(&demo.run)?;
     if !demo.linux().did(demo.work) {
         return Err(miette!("Linux did not do its work"));

@@ -193,6 +193,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     if bench.interrupt.requested() {
         return Err(miette!("interrupted"));
     }
+    run.without_faults()?;
     let linux = &run.said.guests[LINUX].linux;
     if early {
         return Err(miette!(

@@ -64,8 +64,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     let (runs, values_ns, missed) =
         found(case, linux, guest).map_err(|why| run.unfinished(&why))?;
     let lateness = guest.freertos.lateness;
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    run.without_faults()?;
     bao::tidy(&bench.directory);
     Ok(Seen {
         case: case.clone(),

@@ -128,6 +128,7 @@ impl Case {
         let bundle = bench.pack(&bench.described(system, &[edit])?)?;
         let session = bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell)));
         let run = session.run(|_| false)?;
+        run.without_faults()?;
         promises::demand(&run)?;
         let taken = self.caller.calls(&run.said.guests[VM]);
         let expected = self.stop.map_or(ROWS.len(), |stop| stop.row);

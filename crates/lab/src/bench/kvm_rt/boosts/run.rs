@@ -66,8 +66,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         "the program and the real-time process began in the wrong order: BEGIN or START_MS in \
          crates/lab/src/bench/kvm_rt/boosts/machine.rs is too short for this Linux"
     );
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    run.without_faults()?;
     let guests = &run.said.guests;
     let (control, linux) = (&guests[CONTROL].linux, &guests[LINUX].linux);
     let wakes = wakes(case, control, &run.observer);

@@ -103,8 +103,7 @@ fn wake(bench: &Bench, name: &str, case: &Case, told: &str, least: u64) -> Resul
         seen.boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
         seen.wakes >= least
     })?;
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    run.without_faults()?;
     let mut outcome = Outcome::new(name);
     let Woken { wakes, latest_ns, boosts } = seen;
     outcome.figure("wakes", json!({ "count": wakes, "max_ns": latest_ns, "boosts": boosts }));

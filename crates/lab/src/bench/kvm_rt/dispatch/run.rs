@@ -77,8 +77,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         "cyclictest began before the other Linux had set to work: BEGIN in \
          crates/lab/src/bench/kvm_rt/dispatch/machine.rs is too short for this Linux"
     );
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    run.without_faults()?;
     let guests = &run.said.guests;
     let latencies = guests[CONTROL].linux.latencies_ns.clone();
     if latencies.count() != u64::from(case.wakes) {

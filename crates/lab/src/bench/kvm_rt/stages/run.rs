@@ -85,8 +85,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         "FreeRTOS began before Linux had set to work: BESIDE_LINUX_MS in \
          crates/lab/src/bench/kvm_rt/stages/machine.rs is too short for this Linux"
     );
-    let faults = run.hypervisor_faults();
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    run.without_faults()?;
     let noted = AllSequences::read(&file).into_diagnostic();
     let noted = noted.wrap_err_with(|| format!("cannot read {}", file.display()))?;
     let seen = seen(case, &run, &noted)?;
