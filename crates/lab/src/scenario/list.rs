@@ -77,6 +77,7 @@ fn tasks_late() -> Scenario {
     const ABOUT: &str = "tasks keep to their periods however long the machine has run";
     const LATE: Duration = Duration::from_secs(19);
     let staged = Staged::new("tasks", ABOUT, &[("one", Passes), ("two", Passes)]);
+    let staged = staged.with_tasks(TASKS_FOR);
     let staged = Staged { limit: staged.limit + LATE, ..staged };
     let edit =
         ("probe.for_ms".to_owned(), format!("probe.begin_ms={} probe.for_ms", LATE.as_millis()));
@@ -100,6 +101,9 @@ fn wfe_not_trapped() -> Scenario {
 /// How late a VM's handler may begin that is no real-time one: its core hears the doorbells of neighbours, and each
 /// timer's interrupt may wait for such a visit to EL2, and another one comes behind it before the guest runs.
 const BEHIND_A_DOORBELL_NS: u64 = 10_000;
+
+/// For how long `tasks` and `moved-tasks` release jobs: `probe.for_ms`.
+const TASKS_FOR: Duration = Duration::from_millis(500);
 
 const STAGED: &[Staged] = &[
     Staged::new("alone-1", "one vCPU on one pCPU: every test", &[("probe", Passes)]),
@@ -317,6 +321,7 @@ const STAGED: &[Staged] = &[
         "tasks that are declared run by their priorities, within their bounds",
         &[("one", Passes), ("two", Passes)],
     )
+    .with_tasks(TASKS_FOR)
     .shipped(),
     Staged::new(
         "moved-tasks",
@@ -324,6 +329,7 @@ const STAGED: &[Staged] = &[
         &[("leaves", Endures), ("beside", Passes), ("rtos", Passes)],
     )
     .besides(comes_and_goes)
+    .with_tasks(TASKS_FOR)
     .shipped(),
     Staged::new(
         "outranked",

@@ -23,6 +23,9 @@ pub struct Staged {
     pub expect: &'static [(&'static str, Expect)],
     /// What must hold besides, at the end; the reason if it does not.
     pub besides: fn(&Observer) -> Option<String>,
+    /// For how long its declared tasks have jobs, each within its period and its bound; none: it is not looked at
+    /// tasks.
+    pub tasks_for: Option<Duration>,
     /// Virtual time at which it fails.
     pub limit: Duration,
     /// It runs the build that ships, see [`Scenario::shipped`].
@@ -61,6 +64,7 @@ impl Staged {
             about,
             expect,
             besides: |_| None,
+            tasks_for: None,
             limit: LIMIT,
             shipped: false,
             wfe_traps: false,
@@ -72,6 +76,12 @@ impl Staged {
     /// Returns a scenario in which `besides` must hold too.
     pub const fn besides(self, besides: fn(&Observer) -> Option<String>) -> Self {
         Self { besides, ..self }
+    }
+
+    /// Returns a scenario in which each task that is declared has a job in each of its periods for `tasks_for`, and
+    /// each job ends within its period and its bound.
+    pub const fn with_tasks(self, tasks_for: Duration) -> Self {
+        Self { tasks_for: Some(tasks_for), ..self }
     }
 
     /// Returns a scenario in which a guest's WFE is taken to EL2 where EL2 asks for that.
@@ -158,6 +168,24 @@ impl Staged {
         if matches!(run.end, End::TimeOver | End::AtRest) {
             all.push(run.end.about().into());
         }
+        all.extend(self.tasks_for.iter().flat_map(|&tasks_for| tasks_broken(run, tasks_for)));
         all.into_iter().chain(besides).collect()
     }
+}
+
+/// Returns what is wrong with the declared tasks of `run`, other than a response beyond its bound, which
+/// [`Bench::judge`] looks for.
+fn tasks_broken(run: &Run, tasks_for: Duration) -> Vec<String> {
+    let (promises, observer) = (&run.promises, &run.observer);
+    let uncertain = (!promises.schedulable()).then(|| "no bound is certain".to_owned());
+    let unseen = promises.unseen(observer).into_iter().map(|task| format!("{task} was not seen"));
+    let broken = promises.responses(observer).into_iter().filter_map(|seen| {
+        let least = tasks_for.as_nanos() / seen.period.as_nanos().max(1);
+        let (jobs, late, bound) = (seen.jobs, seen.late, seen.bound);
+        (u128::from(jobs) < least || late > 0 || bound.is_none()).then(|| {
+            let task = seen.task;
+            format!("{task} had {jobs} jobs, of at least {least}, and {late} were late ({bound:?})")
+        })
+    });
+    uncertain.into_iter().chain(unseen).chain(broken).collect()
 }
