@@ -1,6 +1,7 @@
 //! vCPUs that are moved to fewer cores while there is little to do, and back.
 
 use super::expect::Expect::{Endures, Passes, Starts};
+use super::list::unseen;
 use super::staged::Staged;
 use crate::demo::LINUX;
 use crate::observe::Observer;
@@ -62,8 +63,8 @@ fn stock(bench: &Bench) -> Result<()> {
 /// The vCPUs of these pCPUs, which are Linux's of the same numbers, left and came
 /// back.
 fn came_back(observer: &Observer, which: &[usize]) -> Option<String> {
-    let now = observer.latest()?;
-    let first = observer.layout.vms[observer.layout.vm(LINUX)?].vcpus.start;
+    let linux = observer.layout.vm(LINUX).map(|vm| observer.layout.vms[vm].vcpus.start);
+    let Some((now, first)) = observer.latest().zip(linux) else { return unseen(LINUX) };
     which.iter().find_map(|&index| {
         let moves = now.vcpus[first + index].migrations;
         (moves < 2).then(|| format!("vCPU {index} moved {moves} times"))
@@ -72,7 +73,7 @@ fn came_back(observer: &Observer, which: &[usize]) -> Option<String> {
 
 /// These cores were powered down at least so many times, the others never.
 fn powered_down(observer: &Observer, which: &[usize], times: u64) -> Option<String> {
-    let now = observer.latest()?;
+    let Some(now) = observer.latest() else { return unseen("the cores") };
     now.pcpus.iter().enumerate().find_map(|(index, pcpu)| {
         let (count, may) = (pcpu.power_downs, which.contains(&index));
         let wrong = if may { count < times } else { count > 0 };

@@ -2,6 +2,7 @@
 //! them.
 
 use super::expect::Expect::{self, Endures, Passes, Rhythm, RhythmWithin, Starts};
+use super::list::unseen;
 use super::staged::Staged;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
@@ -209,7 +210,8 @@ fn learned_to_stay() -> Scenario {
     Scenario::new("moved-learned-short", about, |bench: &Bench| {
         let (long, short) = SHORTLY;
         LEARNED.run(bench, &[(long.into(), short.into())], |observer| {
-            let migrations = observer.latest()?.vcpus[0].migrations;
+            let Some(now) = observer.latest() else { return unseen("the vCPU") };
+            let migrations = now.vcpus[0].migrations;
             let is_learned = migrations <= LEARNED_SHORT;
             (!is_learned)
                 .then(|| format!("a vCPU migrated {migrations} times: nothing was learned"))
@@ -257,7 +259,8 @@ impl Moved {
 
 /// A vCPU arrived on another core at least so many times.
 fn migrated(observer: &Observer, (vcpu, wanted): (usize, u64)) -> Option<String> {
-    let migrations = observer.latest()?.vcpus[vcpu].migrations;
+    let Some(now) = observer.latest() else { return unseen("the vCPUs") };
+    let migrations = now.vcpus[vcpu].migrations;
     (migrations < wanted).then(|| format!("a vCPU migrated {migrations} times, not {wanted}"))
 }
 
