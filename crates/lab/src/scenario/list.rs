@@ -266,13 +266,13 @@ const STAGED: &[Staged] = &[
         // The sibling never has a core.
         &[("rtos", Rhythm(1000)), ("pestering", Turns(0))],
     )
-    .besides(interrupted_by_its_timer_only),
+    .besides(|observer| interrupted_by_its_timer_only(observer, "pestering")),
     Staged::new(
         "beside-waiting",
         "interrupts for a neighbour's vCPU that waits for a core do not interrupt another one",
         &[("rtos", RhythmWithin(300, BEHIND_A_DOORBELL_NS)), ("flood", Endures)],
     )
-    .besides(interrupted_by_its_timer_only),
+    .besides(|observer| interrupted_by_its_timer_only(observer, "flood")),
     Staged::new(
         "beside-gic-pending",
         "a neighbour with every interrupt pending keeps EL2 from no real-time interrupt",
@@ -482,14 +482,22 @@ fn comes_and_goes(observer: &Observer) -> Option<String> {
 }
 
 /// The real-time VM took no more than two interrupts for each activation, its timer's and
-/// what may come just then: it would be hundreds.
-fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
-    let vm = observer.layout.vm("rtos")?;
-    let activations = observer.reports(vm)?.header?.written;
-    let vcpu = observer.layout.vms[vm].vcpus.start;
-    let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
-    (interrupts > 2 * activations)
-        .then(|| format!("{interrupts} interrupts came in {activations} activations"))
+/// what may come just then, while VM `pest` sent SGIs all the time: it would be hundreds.
+fn interrupted_by_its_timer_only(observer: &Observer, pest: &str) -> Option<String> {
+    const SGIS: u64 = 50;
+    let reports = observer.layout.vm("rtos").and_then(|vm| observer.reports(vm));
+    let header = reports.and_then(|reports| reports.header);
+    let Some((header, vcpu)) = header.zip(first_vcpu(observer, "rtos")) else {
+        return unseen("rtos");
+    };
+    let (activations, interrupts) = (header.written, vcpu.exits[Exit::Interrupt as usize]);
+    let Some(sender) = first_vcpu(observer, pest) else { return unseen(pest) };
+    let sent = sender.exits[Exit::Sgi as usize];
+    (interrupts > 2 * activations || sent < SGIS * activations).then(|| {
+        format!(
+            "{interrupts} interrupts came in {activations} activations, and {pest} sent {sent} SGIs"
+        )
+    })
 }
 
 /// A vCPU that gets no interrupts was interrupted by each of another VM's device. Those to which they are
