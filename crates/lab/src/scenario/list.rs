@@ -145,7 +145,8 @@ const STAGED: &[Staged] = &[
         "link-flooded",
         "VMs that ring all the time cost their peers what these ask for",
         &[("near", Passes), ("far", Passes), ("flooder", Endures), ("far-flooder", Endures)],
-    ),
+    )
+    .besides(floods_cost_what_is_asked_for),
     Staged::new(
         "link-lives",
         "a VM's doorbells are not armed when it starts again, and its peer sees each life",
@@ -508,6 +509,32 @@ fn takes_others_interrupts(observer: &Observer) -> Option<String> {
     let interrupts = vcpu.exits[Exit::Interrupt as usize];
     (interrupts < INTERRUPTS)
         .then(|| format!("only {interrupts} interrupts came where they are to"))
+}
+
+/// A VM that asks for so many doorbells leaves its guest for each at most, and besides where its turn ends, while
+/// its peer rings many times as often.
+fn floods_cost_what_is_asked_for(observer: &Observer) -> Option<String> {
+    /// `probe.rounds`, where a description does not have it.
+    const ASKED: u64 = 1_000;
+    /// How often each is rung for at least.
+    const RUNG: u64 = 20;
+    /// Interrupts while a VM begins.
+    const BEGINNING: u64 = 10;
+    [("near", "flooder"), ("far", "far-flooder")].into_iter().find_map(|(vm, flooder)| {
+        let Some((seen, rings)) = first_vcpu(observer, vm).zip(first_vcpu(observer, flooder)) else {
+            return unseen(vm);
+        };
+        // Each doorbell interrupts the core once at most, and so does the end of each turn.
+        let interrupts = seen.exits[Exit::Interrupt as usize];
+        let most = ASKED + seen.switches + BEGINNING;
+        let (injected, rung) = (seen.injected, rings.exits[Exit::Mmio as usize]);
+        (interrupts > most || injected > ASKED + BEGINNING || rung < RUNG * ASKED).then(|| {
+            format!(
+                "{vm} was interrupted {interrupts} times, of at most {most}, and had {injected} interrupts of \
+                 {ASKED}, while {flooder} rang {rung} times"
+            )
+        })
+    })
 }
 
 /// How far apart the clocks of two cores may be where VMs ring at each other.
