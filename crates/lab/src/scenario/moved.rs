@@ -1,11 +1,12 @@
 //! vCPUs that migrate while something else happens, under each policy that moves
-//! them.
+//! them; and the same under policies that do something else instead.
 
 use super::expect::Expect::{self, Endures, Passes, Rhythm, RhythmWithin, Starts};
 use super::list::unseen;
 use super::staged::Staged;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
+use abi::status::Exit;
 use std::time::Duration;
 
 /// What a description says of a VM that the policies are for.
@@ -24,48 +25,80 @@ const MANY: &[(&str, &str)] = &[
     ("storm=600", "storm=150"),
 ];
 
-/// Scenarios under other policies, those that are cheap, with a vCPU, by
-/// identifier, and how often it must have arrived on another core at least. All of
+/// What a policy must have done at least.
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// A vCPU, by identifier, has arrived on another core so many times.
+    Moves(usize, u64),
+    /// A vCPU has nowhere to go, and stays.
+    Stays(usize),
+    /// The real-time VM waits while the kernel of the vCPU that it displaces runs, as all of the probe does, and none
+    /// of its vCPUs moves.
+    Delays,
+    /// A vCPU, which has its core alone, is taken off it while a sibling is displaced, and none moves.
+    HoldsBack(usize),
+}
+
+use Effect::{Delays, HoldsBack, Moves, Stays};
+
+/// Scenarios under other policies that move vCPUs, those that are cheap. All of
 /// the probe is kernel: under `trap-based` a vCPU leaves when it is switched on,
 /// and comes back when its VM is stopped.
-const UNDER: &[(&str, &str, (usize, u64))] = &[
-    ("trap-based", "moved-reset", (0, 300)),
-    ("trap-based", "moved-mess", (0, 80)),
-    ("trap-based", "moved-float", (0, 1)),
-    ("trap-based", "moved-power", (1, 1)),
-    ("trap-based-deferred", "moved-power", (1, 1)),
-    ("trap-based-paper", "moved-power", (1, 1)),
-    ("on-demand-fixed", "moved-power", (1, 1)),
-    ("on-demand-lazy", "moved-power", (1, 1)),
-    ("on-demand-lazy", SGIS, (0, 1)),
-    ("safe-unsafe", "moved-reset", (0, 0)),
-    ("safe-unsafe", "moved-mess", (0, 0)),
-    ("safe-unsafe", SGIS, (0, 0)),
-    ("coscheduling", "moved-power", (1, 0)),
-    ("coscheduling", SGIS, (0, 0)),
-    ("balance", "moved-power", (1, 1)),
-    ("balance", SGIS, (0, 1)),
-    ("adaptive", "moved-power", (1, 1)),
-    ("adaptive", "moved-float", (0, 1)),
-    ("adaptive", SGIS, (0, 1)),
+const UNDER: &[(&str, &str, Effect)] = &[
+    ("trap-based", "moved-reset", Moves(0, 300)),
+    ("trap-based", "moved-mess", Moves(0, 80)),
+    ("trap-based", "moved-float", Moves(0, 1)),
+    ("trap-based", "moved-power", Moves(1, 1)),
+    ("trap-based-deferred", "moved-power", Moves(1, 1)),
+    ("trap-based-paper", "moved-power", Moves(1, 1)),
+    ("on-demand-fixed", "moved-power", Moves(1, 1)),
+    ("on-demand-lazy", "moved-power", Moves(1, 1)),
+    ("on-demand-lazy", SGIS, Moves(0, 1)),
+    ("balance", "moved-power", Moves(1, 1)),
+    ("balance", SGIS, Moves(0, 1)),
+    ("adaptive", "moved-power", Moves(1, 1)),
+    ("adaptive", "moved-float", Moves(0, 1)),
+    ("adaptive", SGIS, Moves(0, 1)),
+];
+
+/// Scenarios under policies that move none, and what each then shows.
+const UNMOVED: &[(&str, &str, Effect, &str)] = &[
+    ("safe-unsafe", "moved-reset", Delays, "a VM resets for ever while an RTOS waits for it"),
+    (
+        "safe-unsafe",
+        "moved-mess",
+        Delays,
+        "a VM for which an RTOS waits resets itself out of a mess and begins fresh",
+    ),
+    ("safe-unsafe", SGIS, Delays, "SGIs, directed and to all, find vCPUs for which an RTOS waits"),
+    (
+        "coscheduling",
+        "moved-power",
+        HoldsBack(0),
+        "vCPUs that are held back while a sibling is displaced are switched on and off",
+    ),
+    (
+        "coscheduling",
+        SGIS,
+        HoldsBack(1),
+        "SGIs, directed and to all, find vCPUs that are held back while a sibling is displaced",
+    ),
 ];
 
 /// A scenario whose description has `migration_policy = "on-demand"`.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
     staged: Staged,
-    /// A vCPU, by identifier, and how often it must have arrived on another
-    /// core.
-    migrations: (usize, u64),
+    effect: Effect,
 }
 
 const fn moved(
     name: &'static str,
     about: &'static str,
     expect: &'static [(&'static str, Expect)],
-    migrations: (usize, u64),
+    effect: Effect,
 ) -> Moved {
-    Moved { staged: Staged::new(name, about, expect), migrations }
+    Moved { staged: Staged::new(name, about, expect), effect }
 }
 
 const MOVED: &[Moved] = &[
@@ -73,86 +106,86 @@ const MOVED: &[Moved] = &[
         "moved",
         "a vCPU that migrates all the time: every test",
         &[("probe", Passes), ("rtos", Endures)],
-        (0, 10_000),
+        Moves(0, 10_000),
     ),
     MIGRANT,
     moved(
         "moved-on",
         "a vCPU that goes from core to core returns each time its base is free",
         &[("wandering", Endures), ("busy", Endures), ("beat", Passes), ("rtos", Endures)],
-        (0, 2_000),
+        Moves(0, 2_000),
     ),
     moved(
         SGIS,
         "SGIs, directed and to all, find vCPUs that migrate all the time",
         &[("probe", Passes), ("rtos", Endures)],
-        (0, 1_000),
+        Moves(0, 1_000),
     ),
     moved(
         "moved-budgets",
         "SGIs, directed and to all, find vCPUs that have budgets and migrate all the time",
         &[("probe", Passes), ("rtos", Endures)],
-        (0, 1_000),
+        Moves(0, 1_000),
     ),
     moved(
         "moved-timer",
         "the timers of a vCPU that migrates all the time",
         &[("probe", Passes), ("rtos", Endures)],
-        (0, 10_000),
+        Moves(0, 10_000),
     ),
     moved(
         "moved-float",
         "floating-point and system registers of vCPUs that migrate all the time",
         &[("one", Passes), ("two", Passes), ("rtos", Endures)],
-        (0, 1_000),
+        Moves(0, 1_000),
     ),
     moved(
         "moved-device",
         "a device's interrupt finds a vCPU that migrates all the time",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
-        (0, 500),
+        Moves(0, 500),
     ),
     moved(
         "moved-device-stays",
         "a device's interrupts come to one core, and find a vCPU that migrates all the time",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
-        (0, 500),
+        Moves(0, 500),
     ),
     moved(
         "moved-device-sibling",
         "a device's interrupts do not follow a vCPU that is not the first",
         &[("probe", Passes), ("rtos", Endures)],
-        (1, 10),
+        Moves(1, 10),
     ),
     moved(
         "moved-nowhere",
         "a vCPU that has nowhere to go stays, and disturbs no other",
         &[("rtos", Rhythm(1000)), ("stranded", Endures)],
-        (1, 0),
+        Stays(1),
     ),
     moved(
         "moved-power",
         "vCPUs that migrate all the time are switched on and off",
         &[("probe", Passes), ("rtos", Endures)],
-        (1, 1_000),
+        Moves(1, 1_000),
     ),
     moved(
         "moved-reset",
         "a VM resets for ever while a vCPU of it migrates",
         &[("resetting", Starts(200)), ("rtos", Endures)],
-        (0, 1_000),
+        Moves(0, 1_000),
     ),
     moved(
         "moved-mess",
         "a VM whose vCPUs migrate resets itself out of a mess and begins fresh",
         &[("probe", Passes), ("rtos", Endures)],
-        (0, 1_000),
+        Moves(0, 1_000),
     ),
     moved(
         "moved-crash",
         "neighbours of a vCPU that migrates cannot go on and are restarted",
         &[("probe", Passes), ("moving", Starts(50)), ("staying", Starts(50)), ("rtos", Endures)],
-        (0, 5_000),
+        Moves(0, 5_000),
     ),
 ];
 
@@ -160,8 +193,10 @@ const MIGRANT: Moved = moved(
     "moved-migrant",
     "a vCPU that migrates all the time computes what it should and loses no interrupt",
     &[("probe", Passes), ("rtos", Endures)],
-    (0, 10_000),
+    Moves(0, MIGRATIONS),
 );
+/// How often it has migrated then.
+const MIGRATIONS: u64 = 10_000;
 
 /// The probe asks.
 const ASKED: Staged = Staged::new(
@@ -186,22 +221,44 @@ const SHORTLY: (&str, &str) = ("probe.burn_us=50", "probe.burn_us=1");
 const LEARNED_LONG: u64 = 1_400;
 const LEARNED_SHORT: u64 = 100;
 
+/// How often a vCPU is held back at least: for each activation of the real-time VM that displaces a sibling, which
+/// are thousands.
+const HELD_BACK: u64 = 1_000;
+
 /// [`MIGRANT`], for longer: minutes on a small computer.
 const LONG: (&str, u64) = ("moved-migrant-100000", 100_000);
 
-/// All of them under `on-demand`, and those of [`UNDER`].
+/// All of them under `on-demand`, and those of [`UNDER`] and [`UNMOVED`].
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let always = MOVED.iter().map(|moved| moved.under(ALWAYS));
-    let others = UNDER.iter().filter_map(|&(policy, name, migrations)| {
-        let moved = MOVED.iter().find(|moved| moved.staged.name == name)?;
-        let many = if name == SGIS { MANY } else { &[] };
-        let edits = many.iter().map(|&(many, fewer)| (many.into(), fewer.into())).collect();
-        Some(Moved { migrations, ..*moved }.scenario(name, policy, edits))
+    let moving = UNDER.iter().filter_map(|&(policy, name, effect)| {
+        let about = find(name)?.staged.about;
+        scenario_under(policy, name, effect, about)
     });
+    let unmoved = UNMOVED
+        .iter()
+        .filter_map(|&(policy, name, effect, about)| scenario_under(policy, name, effect, about));
+    let others = moving.chain(unmoved);
     let asked = ASKED.besides(|observer| migrated(observer, (1, 100)));
     let learned = LEARNED.besides(|observer| migrated(observer, (0, LEARNED_LONG)));
     let more = [long(ALWAYS), asked.into(), asked_for_long(), learned.into(), learned_to_stay()];
     always.chain(others).chain(more)
+}
+
+fn find(name: &str) -> Option<Moved> {
+    MOVED.iter().copied().find(|moved| moved.staged.name == name)
+}
+
+fn scenario_under(
+    policy: &'static str,
+    name: &str,
+    effect: Effect,
+    about: &'static str,
+) -> Option<Scenario> {
+    let staged = Staged { about, ..find(name)?.staged };
+    let many = if name == SGIS { MANY } else { &[] };
+    let edits = many.iter().map(|&(many, fewer)| (many.into(), fewer.into())).collect();
+    Some(Moved { staged, effect }.scenario(name, policy, edits))
 }
 
 /// [`LEARNED`] with short activations.
@@ -221,9 +278,8 @@ fn learned_to_stay() -> Scenario {
 
 fn long(policy: &'static str) -> Scenario {
     let (name, count) = LONG;
-    let (few, many) = (MIGRANT.migrations.1, format!("probe.migrations={count}"));
-    let mut moved = MIGRANT;
-    moved.migrations.1 = count;
+    let (few, many) = (MIGRATIONS, format!("probe.migrations={count}"));
+    let moved = Moved { effect: Moves(0, count), ..MIGRANT };
     moved.scenario(name, policy, vec![(format!("probe.migrations={few}"), many)]).by_name()
 }
 
@@ -248,13 +304,54 @@ impl Moved {
         policy: &'static str,
         mut edits: Vec<(String, String)>,
     ) -> Scenario {
-        let Self { staged, migrations } = self;
+        let Self { staged, effect } = self;
         edits.push((WRITTEN.into(), format!("migration_policy = \"{policy}\"")));
         let about = format!("{} ({policy})", staged.about);
         Scenario::new(format!("{name}.{policy}"), about, move |bench: &Bench| {
-            staged.run(bench, &edits, |observer| migrated(observer, migrations))
+            staged.run(bench, &edits, |observer| effect.objection(observer))
         })
     }
+}
+
+impl Effect {
+    /// Returns what the policy has not done, or has done and must not.
+    fn objection(self, observer: &Observer) -> Option<String> {
+        let Some(now) = observer.latest() else { return unseen("the vCPUs") };
+        let migrations = |vcpu: usize| now.vcpus[vcpu].migrations;
+        let moved = (0..now.vcpus.len()).find(|&vcpu| migrations(vcpu) > 0);
+        let moved = moved.map(|vcpu| format!("vCPU {vcpu} migrated"));
+        match self {
+            Moves(vcpu, wanted) => migrated(observer, (vcpu, wanted)),
+            Stays(vcpu) => (migrations(vcpu) > 0).then(|| "a vCPU found where to go".into()),
+            Delays => moved.or_else(|| delayed(observer)),
+            HoldsBack(vcpu) => {
+                let vcpu = &now.vcpus[vcpu];
+                // It is switched to once when it begins, and after each sleep: any other time it was held back.
+                let held = vcpu.switches.saturating_sub(vcpu.exits[Exit::Wait as usize] + 1);
+                moved.or_else(|| {
+                    (held < HELD_BACK).then(|| format!("a vCPU was held back {held} times"))
+                })
+            }
+        }
+    }
+}
+
+/// The real-time VM waited for a tenth of the time at least, and each time no longer than the policy's limit and
+/// what EL2 takes to preempt then.
+fn delayed(observer: &Observer) -> Option<String> {
+    /// `delay_limit` where a description does not have it.
+    const LIMIT_NS: u64 = 1_000_000;
+    const PREEMPTION_NS: u64 = 10_000;
+    let rtos = observer.layout.vm("rtos");
+    let vcpu = rtos.map(|vm| observer.layout.vms[vm].vcpus.start);
+    let latest = rtos.and_then(|vm| observer.reports(vm)?.response.max());
+    let Some(((now, vcpu), latest)) = observer.latest().zip(vcpu).zip(latest) else {
+        return unseen("rtos");
+    };
+    // In virtual time a tick is a nanosecond.
+    let (waited, latest) = (now.vcpus[vcpu].stolen, u64::from(latest));
+    (waited * 10 < now.now || latest > LIMIT_NS + PREEMPTION_NS)
+        .then(|| format!("rtos waited for {waited} ns of {}, {latest} ns once", now.now))
 }
 
 /// A vCPU arrived on another core at least so many times.
