@@ -2,8 +2,10 @@
 
 use super::LIMIT;
 use super::expect::{Expect, Seen};
+use crate::bundle::Bundle;
 use crate::figures;
 use crate::guests::Transcript;
+use crate::machine::Memory;
 use crate::observe::Observer;
 use crate::results::{Check, Outcome};
 use crate::session::{End, Run};
@@ -26,6 +28,9 @@ pub struct Staged {
     /// For how long its declared tasks have jobs, each within its period and its bound; none: it is not looked at
     /// tasks.
     pub tasks_for: Option<Duration>,
+    /// A VM whose memory is to be filled and must not have been at the end: EL2 has done nothing but what comes
+    /// before that.
+    pub unfilled: Option<&'static str>,
     /// Virtual time at which it fails.
     pub limit: Duration,
     /// It runs the build that ships, see [`Scenario::shipped`].
@@ -65,6 +70,7 @@ impl Staged {
             expect,
             besides: |_| None,
             tasks_for: None,
+            unfilled: None,
             limit: LIMIT,
             shipped: false,
             wfe_traps: false,
@@ -82,6 +88,11 @@ impl Staged {
     /// each job ends within its period and its bound.
     pub const fn with_tasks(self, tasks_for: Duration) -> Self {
         Self { tasks_for: Some(tasks_for), ..self }
+    }
+
+    /// Returns a scenario in which nothing is in the memory of VM `unfilled` at the end.
+    pub const fn with_unfilled(self, unfilled: &'static str) -> Self {
+        Self { unfilled: Some(unfilled), ..self }
     }
 
     /// Returns a scenario in which a guest's WFE is taken to EL2 where EL2 asks for that.
@@ -115,6 +126,10 @@ impl Staged {
         let session = if self.wfe_traps { session.with_wfe_traps() } else { session };
         let session = match self.quantum_ns {
             Some(quantum_ns) => session.with_quantum(quantum_ns),
+            None => session,
+        };
+        let session = match self.unfilled {
+            Some(vm) => session.inspected_by(Box::new(move |memory| filled(vm, &bundle, memory))),
             None => session,
         };
         let run = session.run(|now| self.is_over(now.said, now.observer))?;
@@ -169,8 +184,19 @@ impl Staged {
             all.push(run.end.about().into());
         }
         all.extend(self.tasks_for.iter().flat_map(|&tasks_for| tasks_broken(run, tasks_for)));
+        all.extend(run.inspected.iter().cloned());
         all.into_iter().chain(besides).collect()
     }
+}
+
+/// Returns an objection if something is in the memory of VM `vm` where the first thing is loaded.
+fn filled(vm: &str, bundle: &Bundle, memory: &Memory) -> Result<Vec<String>> {
+    let table = &bundle.tables.vms[bundle.layout().vm_called(vm)?];
+    let load = &bundle.tables.loads[usize::from(table.load_first)];
+    let mut begin = [0; 64];
+    memory.read_bytes(load.dst_pa, &mut begin)?;
+    let is_filled = begin.iter().any(|&byte| byte != 0);
+    Ok(Vec::from_iter(is_filled.then(|| format!("{vm}: its memory is filled already"))))
 }
 
 /// Returns what is wrong with the declared tasks of `run`, other than a response beyond its bound, which
