@@ -1,6 +1,7 @@
 //! Which figures are findings, and what is a fault.
 
 use super::*;
+use crate::bench::case_study::hypervisor::bounds;
 use crate::promises::SeenResponse;
 use crate::trace::{Subject, Turn, vcpu};
 
@@ -12,7 +13,7 @@ fn seen(scheme: Scheme, mean_ms: u64) -> Seen {
         late: 0,
         mean: Some(Duration::from_millis(mean_ms)),
         longest: Duration::from_millis(mean_ms + 1),
-        bound: Some(Duration::from_millis(100)),
+        bound: (number >= TASKS - bounds(scheme) as usize).then(|| Duration::from_millis(100)),
         period: HYPERPERIOD,
     };
     let tasks = (0..TASKS).map(task).collect();
@@ -68,7 +69,8 @@ fn figures_unlike_the_papers_are_a_finding_and_no_fault() {
 fn whatever_does_not_hold_under_any_purpose_is_a_fault() {
     let spoils: [fn(&mut Booted); 4] = [
         |booted| booted.seen.tasks[3].jobs = JOBS - 1,
-        |booted| booted.seen.tasks[3].longest = Duration::from_millis(101),
+        // One fewer than can be, or one more.
+        |booted| booted.seen.tasks[7].bound = booted.seen.tasks[7].bound.xor(Some(HYPERPERIOD)),
         |booted| booted.seen.tasks.truncate(7),
         |booted| booted.seen.broken.push("it fell".into()),
     ];
@@ -82,6 +84,8 @@ fn whatever_does_not_hold_under_any_purpose_is_a_fault() {
             assert_eq!(exit_code(&spoilt), 1, "{}", boot.name());
         }
     }
+    let above = linux(|booted| booted.seen.tasks[7].longest = Duration::from_millis(101));
+    assert_eq!(exit_code(&above), 1);
     let odd = linux(|booted| booted.watched.iter_mut().for_each(|watched| watched.odd = 1));
     assert_eq!(exit_code(&odd), 1);
 }
