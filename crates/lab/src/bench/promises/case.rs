@@ -1,19 +1,21 @@
 //! One machine, run and judged.
 
-use super::description::BEGIN_MS;
+use super::description::{BEGIN_MS, mutex_name, vm_name};
 use super::machine::Machine;
 use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
 use crate::figures::promises;
 use crate::guests::Images;
-use crate::promises::SeenResponse;
+use crate::promises::{Claim, SeenResponse};
 use crate::quantity::ns;
 use crate::results::{Outcome, write_file};
 use crate::session::{End, PERIOD, Run};
 use crate::suite::Bench;
 use abi::status::vm_state;
+use analysis::model::{Section, Task};
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Virtual time in which tasks arrive: most have ten jobs or more.
@@ -80,6 +82,8 @@ impl Case {
         }
         let mut broken = promises::check(&mut Outcome::new("x"), &run);
         let responses = run.promises.responses(&run.observer);
+        let claims = run.promises.claims(&run.observer);
+        broken.extend(self.unseen(&responses, &claims));
         let budgets = run.promises.budgets(&run.observer);
         let judged = budgets.iter().filter(|seen| seen.most().is_some()).count();
         broken.extend(self.strange(&run, &responses));
@@ -94,10 +98,45 @@ impl Case {
             real_s: start.elapsed().as_secs_f64(),
             systems,
             sections: run.promises.sections(&run.observer),
-            supplies: [judged, budgets.len()].map(|count| count as u64),
+            supplies: [judged, self.vcpus()].map(|count| count as u64),
             tasks: responses.into_iter().map(task).collect(),
             broken,
         })
+    }
+
+    /// Returns how many vCPUs were drawn.
+    fn vcpus(&self) -> usize {
+        Machine::draw(self.seed).systems.iter().map(|drawn| drawn.system.vcpus.len()).sum()
+    }
+
+    /// Returns which of the drawn tasks were not seen, and which of those seen did not report a section of
+    /// each mutex that they use for each of their jobs: without those no order would be judged.
+    fn unseen(&self, responses: &[SeenResponse], claims: &[(&str, Vec<Claim>)]) -> Vec<String> {
+        let machine = Machine::draw(self.seed);
+        let mut all = Vec::new();
+        for (number, drawn) in machine.systems.iter().enumerate() {
+            for task in &drawn.system.tasks {
+                let name = format!("{}/{}", vm_name(number, drawn, task.vcpu), task.id);
+                let Some(seen) = responses.iter().find(|seen| seen.task == name) else {
+                    all.push(format!("{name} was not seen"));
+                    continue;
+                };
+                for (mutex, sections) in mutexes(number, task) {
+                    let due = seen.jobs * sections;
+                    let found = claims.iter().find(|(name, _)| *name == mutex);
+                    let claim = found.and_then(|(_, all)| all.iter().find(|c| c.task == name));
+                    let reported = claim.map_or(0, |claim| claim.sections.len() as u64);
+                    // Of the sections for which there is no room, only the number is reported.
+                    let is_whole = claim.is_none_or(|claim| claim.until == u64::MAX);
+                    if reported == 0 || (is_whole && reported < due) {
+                        all.push(format!(
+                            "{name} reported {reported} of {due} sections in which it held {mutex}"
+                        ));
+                    }
+                }
+            }
+        }
+        all
     }
 
     fn boot(&self, bench: &Bench, tell: Tell<'_>) -> Result<(Run, u64)> {
@@ -138,4 +177,15 @@ impl Case {
         all.extend(idle.map(|seen| format!("{} has completed no job", seen.task)));
         all
     }
+}
+
+/// Returns the global mutexes that a task of system `number` uses, each with how many sections of a job hold it.
+fn mutexes(number: usize, task: &Task) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for segment in &task.segments {
+        if let Section::Global(resource) = segment.section {
+            *all.entry(mutex_name(number, resource)).or_default() += 1;
+        }
+    }
+    all
 }

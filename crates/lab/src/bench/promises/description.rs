@@ -25,16 +25,27 @@ impl Machine {
     }
 }
 
+/// Returns the name of the VM that has vCPU `vcpu` of system `number`.
+pub fn vm_name(number: usize, drawn: &Drawn, vcpu: usize) -> String {
+    let letter = if vcpu < drawn.split { 'a' } else { 'b' };
+    format!("s{number}{letter}")
+}
+
+/// Returns the name of a global resource of system `number`.
+pub fn mutex_name(number: usize, resource: usize) -> String {
+    format!("s{number}-{resource}")
+}
+
 /// Adds a system whose first pCPU is `first`. A string takes all that is written.
 fn write(text: &mut String, number: usize, drawn: &Drawn, first: usize, kernel: &Path) {
     let (system, pcpus) = (&drawn.system, drawn.pcpus());
     for (index, vcpu) in system.vcpus.iter().enumerate() {
         if index == 0 || index == drawn.split {
-            let letter = if index == 0 { 'a' } else { 'b' };
             let (kernel, least) = (kernel.display(), drawn.least_percent);
+            let name = vm_name(number, drawn, index);
             let _ = write!(
                 text,
-                "\n[[vm]]\nname = \"s{number}{letter}\"\nkernel = \"{kernel}\"\ncmdline = \
+                "\n[[vm]]\nname = \"{name}\"\nkernel = \"{kernel}\"\ncmdline = \
                  \"probe.run=tasks probe.begin_ms={BEGIN_MS} probe.least_percent={least}\"\n\
                  memory = {{ size = \"64M\" }}\nreport = \"256K\"\n"
             );
@@ -62,7 +73,7 @@ fn task(text: &mut String, number: usize, task: &Task) {
     let segment = |segment: &Segment| {
         let holds = match segment.section {
             Section::Normal => String::new(),
-            Section::Global(resource) => format!(", gcs = \"s{number}-{resource}\""),
+            Section::Global(resource) => format!(", gcs = \"{}\"", mutex_name(number, resource)),
             Section::Local(resource) => format!(", lcs = \"s{number}-{resource}\""),
         };
         format!("{{ wcet = \"{}ns\"{holds} }}", segment.wcet_ns)
