@@ -6,6 +6,7 @@ use super::visits::Visits;
 use crate::looks::Exception;
 use crate::observe::Distribution;
 use crate::quantity::real;
+use crate::results::{Check, Goal};
 
 /// How often each event is counted.
 pub const EVENTS: u64 = super::case::DESCRIBED;
@@ -228,6 +229,14 @@ impl Kind {
             None => [events, MOST_OF_BURST * events],
         }
     }
+
+    /// Returns the check that `visits` are those of so many `events`: else something that happens as often was
+    /// counted with them, or an event takes another visit that is cheaper, of which [`Self::typical`] tells nothing.
+    pub fn check_count(&self, visits: &Distribution, events: u64, build: Build) -> Check {
+        let [least, most] = self.counted(events).map(real);
+        let name = format!("{}, visits counted{}", self.name, build.about());
+        Check::new(&name, real(visits.count()), "visits", Goal::Between(least, most))
+    }
 }
 
 /// Which build of the hypervisor runs.
@@ -244,28 +253,50 @@ pub enum Build {
 impl Build {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Parts, Self::Tracing];
+
+    /// Returns what its trials are called besides their systems.
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Parts => PARTS,
+            Self::Tracing => TRACED,
+        }
+    }
+
+    /// Returns how a figure of it is told from that of the first.
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Parts => " with all parts",
+            Self::Tracing => " while they are recorded",
+        }
+    }
+
+    /// Returns true if it has such visits: those of the tracing build, and of the one that differs by the trace
+    /// alone, are of kinds whose records are counted.
+    pub const fn has(self, kind: &Kind) -> bool {
+        matches!(self, Self::Plain) || kind.records > 0
+    }
 }
 
 /// Returns the boots: each system once with so many `events` and once with twice as many.
 pub fn cases(events: u64, build: Build) -> Vec<Case> {
-    let is_asked = |kind: &&Kind| build == Build::Plain || kind.records > 0;
-    let mut systems: Vec<&str> = KINDS.iter().filter(is_asked).map(|kind| kind.system).collect();
+    let asked = KINDS.iter().filter(|kind| build.has(kind));
+    let mut systems: Vec<&str> = asked.map(|kind| kind.system).collect();
     systems.dedup();
     let both = |system: &&str| [events, 2 * events].map(|events| boot(system, events, build));
     systems.iter().flat_map(both).collect()
 }
 
 fn boot(system: &str, events: u64, build: Build) -> Case {
-    let (label, edits) = match build {
-        Build::Plain => ("", Vec::new()),
-        Build::Parts => (PARTS, Vec::new()),
-        Build::Tracing => {
-            let asked = "[hypervisor]\ntrace = \"64K\"\n\n[board]";
-            (TRACED, vec![("[board]".to_owned(), asked.to_owned())])
-        }
+    let edits = if build == Build::Tracing {
+        let asked = "[hypervisor]\ntrace = \"64K\"\n\n[board]";
+        vec![("[board]".to_owned(), asked.to_owned())]
+    } else {
+        Vec::new()
     };
     let quantum_ns = (system == CONSOLE).then_some(LONG_TURN_NS);
-    let (system, label) = (system.into(), label.into());
+    let (system, label) = (system.into(), build.label().into());
     Case::Probe(Trial { system, label, edits, quantum_ns, events })
 }
 

@@ -240,11 +240,7 @@ impl El2 {
             let goal = Goal::AtMost(f64::from(kind.line.goal));
             let typical = kind.typical(visits, EVENTS).map(f64::from);
             outcome.check(Check::new(&name, typical, "instructions", goal));
-            // Else something that happens as often was counted with it.
-            let name = format!("{}, visits counted", kind.name);
-            let [least, most] = kind.counted(EVENTS).map(real);
-            let few = Goal::Between(least, most);
-            outcome.check(Check::new(&name, real(visits.count()), "visits", few));
+            outcome.check(kind.check_count(visits, EVENTS, Build::Plain));
             if let Some(figure) = kind.figure {
                 // Without a bound no visit is short enough.
                 let most = self.longest.get(figure).map_or(0.0, |&most| real(most));

@@ -44,6 +44,12 @@ fn count(bench: &Bench) -> Result<()> {
     let cases = cases.chain([grant::case(EVENTS)]);
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let mut outcome = Outcome::new("el2-instructions");
+    for build in Build::ALL {
+        for kind in KINDS.iter().filter(|kind| build.has(kind)) {
+            let visits = events::visits(kind, &seen, EVENTS, build);
+            outcome.check(kind.check_count(&visits, EVENTS, build));
+        }
+    }
     for kind in &KINDS {
         let visits = events::visits(kind, &seen, EVENTS, Build::Plain);
         outcome.check(check(kind.name, kind.typical(&visits, EVENTS).map(f64::from), kind.line));
