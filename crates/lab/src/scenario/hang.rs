@@ -2,7 +2,7 @@
 //! or the machine is reset, as the description says. The bug is made as in [`super::fault`]: what
 //! begins to end a VM begins with a branch to itself.
 
-use super::fault::{ACTIVATIONS, DESCRIPTION, LIMIT, RTOS, with_a_bug};
+use super::fault::{ACTIVATIONS, DESCRIPTION, LIMIT, RTOS, Reason, with_a_bug};
 use super::staged::description;
 use crate::bundle::{Builds, Bundle};
 use crate::results::{Check, Outcome};
@@ -44,7 +44,9 @@ pub fn scenario() -> Scenario {
         let mut outcome = Outcome::new(NAME);
         let builds = with_a_bug(bench.hypervisor, BRANCH_TO_SELF)?;
         for case in &CASES {
-            let objections = objections(&run(bench, &builds, case)?, case);
+            let (run, reason) = run(bench, &builds, case)?;
+            let mut objections = objections(&run, case);
+            objections.extend(reason.objection(case.resets));
             outcome.check(Check::done(case.name, objections.is_empty()));
             if !objections.is_empty() {
                 bench.keep(&outcome)?;
@@ -57,7 +59,7 @@ pub fn scenario() -> Scenario {
     .shipped()
 }
 
-fn run(bench: &Bench, builds: &Builds, case: &Case) -> Result<Run> {
+fn run(bench: &Bench, builds: &Builds, case: &Case) -> Result<(Run, Reason)> {
     let edit = |from: &str, to: String| (from.to_owned(), to);
     let keys = format!("watchdog = \"{TIME_US}us\"\nreset_on_fault = {}", case.resets);
     let mut edits = vec![edit("[board]", format!("[hypervisor]\n{keys}\n\n[board]"))];
@@ -68,7 +70,9 @@ fn run(bench: &Bench, builds: &Builds, case: &Case) -> Result<Run> {
     }
     let system = bench.described(&description(DESCRIPTION), &edits)?;
     let bundle = Bundle::pack(&system, builds, &bench.image())?;
-    bench.session(&bundle, LIMIT)?.run(|_| false)
+    let reason = Reason::asked(bench)?;
+    let session = bench.session(&bundle, LIMIT)?.with_qemu_arguments(reason.qemu_arguments());
+    Ok((session.run(|_| false)?, reason))
 }
 
 fn objections(run: &Run, case: &Case) -> Vec<String> {
