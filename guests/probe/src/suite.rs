@@ -110,11 +110,14 @@ pub fn run(tests: &[&[Test]], roles: &[&[Test]], selection: &str) {
         let mut known = word == "all";
         for test in tests
             .filter(|test| word == "all" || named(test, word))
-            .filter(|test| !gic::IS_V2 || !NOT_ON_V2.contains(&test.name))
             .chain(roles.iter().copied().flatten().filter(|role| named(role, word)))
         {
             known = true;
-            run_one(test);
+            if gic::IS_V2 && NOT_ON_V2.contains(&test.name) {
+                tally(test.name, Ok(Done::Skipped("is not for a GICv2")));
+            } else {
+                run_one(test);
+            }
         }
         if !known {
             tally("probe.run", Err(text(format_args!("no test is called {word:?}"))));

@@ -2,7 +2,7 @@
 //! tells one to begin with. And the probe on a board with a GICv2.
 
 use super::REAL_LIMIT;
-use super::expect::Expect::Passes;
+use super::expect::Expect::PassesBut;
 use super::links::late;
 use super::staged::Staged;
 use crate::demo::{LINUX, RTOS};
@@ -31,6 +31,10 @@ const SAID: [&str; 3] = ["done: target 1500", "round trips=200", "ping after"];
 
 /// Descriptions of which the probe's tests run on a GICv2 as well, by their names.
 const PROBED: [&str; 3] = ["alone-1", "alone-4", "crowded-2"];
+/// Tests that the probe leaves out on such a board, in the order of all: it has no redistributors and no SGIs of other
+/// groups, and QEMU's GICv2 forgets a line that is still high.
+const LEFT_OUT: &[&str] =
+    &["sgi.other_groups", "sgi.remote_registers", "gic.redistributors", "timer.level"];
 
 /// Returns the scenarios.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
@@ -40,8 +44,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
             .shipped()
     });
     let probed = PROBED.into_iter().map(|name| {
-        let about = format!("every test as in `{name}`, on a board with a GICv2");
-        let staged = Staged::new(name, "the probe", &[("probe", Passes)]);
+        let about = format!("the tests as in `{name}`, but four, on a board with a GICv2");
+        let staged = Staged::new(name, "the probe", &[("probe", PassesBut(LEFT_OUT))]);
         Scenario::new(format!("gicv2-{name}"), about, move |bench| {
             staged.run(bench, &gicv2::edits([gicv2::BOARD, gicv2::PROBE]), staged.besides)
         })
