@@ -27,8 +27,17 @@ const BEYOND_NS: u64 = 20_000;
 const LIMIT: Duration = Duration::from_secs(20);
 /// How often at least a wait ends by a call of Linux's.
 const WAITS: u64 = 20;
-/// What the kernel prints if a CPU finds that it was stopped, or that it may not sleep where it does.
-const COMPLAINTS: [&str; 5] = ["BUG:", "WARNING:", "stall", "lockup", "scheduling while atomic"];
+/// What the kernel prints if a CPU finds that it was stopped, that it may not sleep where it does, or that it
+/// executes what it cannot.
+const COMPLAINTS: [&str; 7] = [
+    "BUG:",
+    "WARNING:",
+    "stall",
+    "lockup",
+    "scheduling while atomic",
+    "Oops",
+    "ndefined instruction",
+];
 
 /// One way to run the description.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +245,7 @@ impl Waits {
 }
 
 /// Returns what the kernel complains about.
-fn complaints(console: &str) -> Vec<String> {
+pub(super) fn complaints(console: &str) -> Vec<String> {
     let complains = |line: &&str| COMPLAINTS.iter().any(|word| line.contains(word));
     console.lines().filter(complains).map(|line| format!("Linux says: {line}")).collect()
 }

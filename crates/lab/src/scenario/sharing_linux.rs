@@ -2,6 +2,7 @@
 //! stands there, and with processes that die.
 
 use super::REAL_LIMIT;
+use super::preemption::complaints;
 use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::guests::{Images, LinuxWork, SharedPage, Sharing};
@@ -12,7 +13,7 @@ use crate::results::Outcome;
 use crate::session::{Run, Session};
 use crate::suite::{Bench, Scenario};
 use abi::report::tasks::Section;
-use miette::{Result, miette};
+use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
 use std::time::Duration;
 
 /// The description, below the project's root.
@@ -213,6 +214,11 @@ pub fn without() -> Scenario {
     Scenario::new("sharing-linux-without", about, refuse)
 }
 
+/// How Linux's init says why it does not load the module, and what `insmod` says of ENODEV: the module has
+/// looked for a service, and there is none.
+const REFUSED: &str = "the module vmpcp refuses: ";
+const NO_SERVICE: &str = "No such device";
+
 /// On QEMU's own board, whose device tree says nothing of a service.
 fn refuse(bench: &Bench) -> Result<()> {
     const MEMORY: u64 = 512 << 20;
@@ -226,9 +232,14 @@ fn refuse(bench: &Bench) -> Result<()> {
     let session = session.within(REAL_LIMIT).interrupted_by(bench.interrupt.clone());
     let run = session.run(|_| false)?;
     let said = &run.said.guests[0].linux;
-    if said.failed.as_deref() != Some("the module vmpcp refuses") {
+    let why = said.failed.as_deref().and_then(|failed| failed.strip_prefix(REFUSED));
+    if why.is_none_or(|why| !why.ends_with(NO_SERVICE)) {
         return Err(miette!("Linux said {:?} of its module, done: {}", said.failed, said.done));
     }
+    let console = bench.directory.join("console-linux.log");
+    let console = std::fs::read(&console).into_diagnostic().wrap_err("Linux's console")?;
+    let complaints = complaints(&String::from_utf8_lossy(&console));
+    ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
     bench.keep(&Outcome::new("sharing-linux-without"))
 }
 
