@@ -184,6 +184,9 @@ fn run(name: &str, way: Way, more: &[(String, String)], bench: &Bench) -> Result
 /// How waits of the RTOS for Linux ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Waits {
+    /// Times it woke, and times it had the core.
+    woken: u64,
+    runs: u64,
     /// By a call: Linux holds no lock any more.
     by_call: u64,
     /// Because Linux slept.
@@ -213,6 +216,11 @@ impl Waits {
         let mut waits = Self::default();
         let (mut woken, mut exit) = (None, None);
         for record in records {
+            match record.kind() {
+                Some(Kind::Wake) if is_rtos(record.vcpu()) => waits.woken += 1,
+                Some(Kind::Run) if is_rtos(record.vcpu()) => waits.runs += 1,
+                _ => {}
+            }
             match record.kind() {
                 Some(Kind::Wake) if is_rtos(record.vcpu()) => {
                     (woken, exit) = (Some(record.time), None);
@@ -296,6 +304,12 @@ fn of_waits(way: Way, waits: &Waits, run: &Run) -> Vec<String> {
     if waits.lost > 0 {
         all.push(format!("{} records were lost", waits.lost));
     }
+    let reports = run.observer.layout.vm(RTOS).and_then(|vm| run.observer.reports(vm));
+    // It sleeps from each activation to the next.
+    let activations = reports.and_then(|reports| reports.header).map_or(0, |header| header.written);
+    if activations == 0 || waits.woken.min(waits.runs) < activations {
+        all.push(format!("{activations} activations, of which the trace does not tell: {waits:?}"));
+    }
     if !matches!(way.demands, Demands::Waits | Demands::WaitsUntold) {
         if waits.all() > 0 {
             all.push(format!("the RTOS waited: {waits:?}"));
@@ -312,7 +326,6 @@ fn of_waits(way: Way, waits: &Waits, run: &Run) -> Vec<String> {
     if waits.longest_ns > LIMIT_NS + BEYOND_NS && way.policy.contains("200us") {
         all.push(format!("the RTOS waited for longer than the limit: {waits:?}"));
     }
-    let reports = run.observer.layout.vm(RTOS).and_then(|vm| run.observer.reports(vm));
     let latest = reports.and_then(|reports| reports.response.max()).map_or(0, u64::from);
     if latest + BEYOND_NS < waits.longest_ns {
         all.push(format!("the RTOS saw {latest} ns at most: {waits:?}"));
@@ -347,7 +360,8 @@ mod tests {
         let call = Exit::Call as u32;
         let interrupt = (10, Kind::Exit, OTHER, Exit::Interrupt as u32);
         let (wake, run) = ((11, Kind::Wake, ITS, 0), |at| (at, Kind::Run, ITS, 0));
-        assert_eq!(counted(&[interrupt, wake, run(12)]), Waits::default(), "it has not waited");
+        let at_once = Waits { woken: 1, runs: 1, ..Waits::default() };
+        assert_eq!(counted(&[interrupt, wake, run(12)]), at_once, "it has not waited");
         let waited = counted(&[interrupt, wake, (30, Kind::Exit, OTHER, call), run(41)]);
         assert_eq!((waited.by_call, waited.longest_ns, waited.all()), (1, 30, 1));
         let later = (50, Kind::Exit, OTHER, Exit::Interrupt as u32);
