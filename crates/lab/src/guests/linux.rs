@@ -44,6 +44,8 @@ pub struct LinuxProgress {
     pub builds: Vec<Build>,
     /// How late its real-time process was, if it ran one beside other work: in each run of it.
     pub wakes: Vec<Wakes>,
+    /// What has woken that process last, as it says: `timer` or `softirq`.
+    pub woken_by: Option<String>,
     /// What it does with locks by the hypervisor, if it was asked for something.
     pub locks: Option<Locks>,
     /// How often it told its scheduler that the hypervisor leaves more or less of a CPU, if it was asked to.
@@ -191,6 +193,7 @@ impl LinuxProgress {
             self.builds.extend(Build::of(said));
         } else if let Some(said) = said.strip_prefix("realtime ") {
             self.wakes.extend(Wakes::of(said));
+            self.woken_by = field(said, "by").map(str::to_owned);
         } else if let Some(said) = said.strip_prefix("latency ") {
             if let Some((ns, times)) = number(said, "ns").zip(number(said, "times")) {
                 self.latencies_ns.record_many(ns, times);
@@ -318,7 +321,9 @@ mod tests {
 
     #[test]
     fn reads_how_late_a_real_time_process_was() {
-        let linux = hear(&["cassata: realtime wakes=1000 min_ns=5120 mean_ns=6044 max_ns=310976"]);
+        let linux =
+            hear(&["cassata: realtime by=timer wakes=1000 min_ns=5120 mean_ns=6044 max_ns=310976"]);
+        assert_eq!(linux.woken_by.as_deref(), Some("timer"));
         let expected = Wakes { count: 1_000, min_ns: 5_120, mean_ns: 6_044, max_ns: 310_976 };
         assert_eq!(linux.all_wakes(), Some(expected));
         let twice = hear(&[

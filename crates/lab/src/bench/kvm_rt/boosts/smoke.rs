@@ -59,7 +59,8 @@ pub fn scenarios() -> Vec<Scenario> {
 fn becomes_urgent(bench: &Bench) -> Result<()> {
     let case =
         Case { control: Control::Linux, tuning: Tuning::Calls, program: Program::Idle, runs: 1 };
-    let seen = wake(bench, "boosted-itself", &case, "cassata.wakes=1", PROCESSES)?;
+    let told = Told { words: "cassata.wakes=1", each: 1, by: "timer" };
+    let seen = wake(bench, "boosted-itself", &case, &told, PROCESSES)?;
     let Woken { wakes: processes, boosts, .. } = seen;
     ensure!(
         boosts >= LEAST_EACH * processes,
@@ -73,11 +74,22 @@ fn becomes_urgent(bench: &Bench) -> Result<()> {
 fn waits_for_packets(bench: &Bench) -> Result<()> {
     let program = Program::Compute;
     let case = Case { control: Control::Linux, tuning: Tuning::Calls, program, runs: 8 };
-    let told = format!("cassata.wakes={WAITS} cassata.packets");
+    let words = format!("cassata.wakes={WAITS} cassata.packets");
+    let told = Told { words: &words, each: WAITS.into(), by: "softirq" };
     let seen = wake(bench, "boosted-packets", &case, &told, TOLD * u64::from(WAITS))?;
     let latest_ns = seen.latest_ns;
     ensure!(latest_ns < PROMPT_NS, "a process that a softirq wakes is late by {latest_ns} ns");
     Ok(())
+}
+
+/// What Linux is told of its real-time processes, and has to say of them.
+struct Told<'a> {
+    /// Words on the kernel's command line.
+    words: &'a str,
+    /// How often each wakes.
+    each: u64,
+    /// What wakes it.
+    by: &'a str,
 }
 
 /// What [`wake`] saw of the guest that is boosted.
@@ -85,22 +97,30 @@ fn waits_for_packets(bench: &Bench) -> Result<()> {
 struct Woken {
     wakes: u64,
     latest_ns: u64,
+    /// Since the first of the processes was to begin.
     boosts: u64,
 }
 
-/// Runs `case` until processes of its Linux have woken `least` times, and keeps what it saw as `name`. The words `told`
-/// on the kernel's command line say what they wait for.
-fn wake(bench: &Bench, name: &str, case: &Case, told: &str, least: u64) -> Result<Woken> {
-    let text = machine::description(case, &bench.root)
-        .replace(&format!("cassata.wakes={}", machine::WAKES), told);
-    let bundle = bench.pack(&bench.kept(&text)?)?;
-    let mut seen = Woken::default();
+/// Runs `case` until processes of its Linux, which is `told` what these wait for, have woken `least` times, and keeps
+/// what it saw as `name`.
+fn wake(bench: &Bench, name: &str, case: &Case, told: &Told<'_>, least: u64) -> Result<Woken> {
+    let (text, usual) =
+        (machine::description(case, &bench.root), format!("cassata.wakes={}", machine::WAKES));
+    ensure!(text.contains(&usual), "there is no `{usual}` to replace");
+    let bundle = bench.pack(&bench.kept(&text.replace(&usual, told.words))?)?;
+    let (mut seen, mut before) = (Woken::default(), None);
     let run = bench.session(&bundle, WAKES_LIMIT)?.run(|now| {
-        if let Some(wakes) = now.said.guests.get(CONTROL).and_then(|guest| guest.linux.all_wakes())
-        {
+        let Some(linux) = now.said.guests.get(CONTROL).map(|guest| &guest.linux) else {
+            return false;
+        };
+        if let Some(wakes) = linux.all_wakes() {
             (seen.wakes, seen.latest_ns) = (wakes.count, wakes.max_ns);
         }
-        seen.boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
+        let boosts = now.observer.latest().map_or(0, |now| now.vcpus[CONTROL].boosts);
+        // Kernel threads were boosted while Linux booted.
+        if linux.busy {
+            seen.boosts = boosts - *before.get_or_insert(boosts);
+        }
         seen.wakes >= least
     })?;
     run.without_faults()?;
@@ -109,6 +129,15 @@ fn wake(bench: &Bench, name: &str, case: &Case, told: &str, least: u64) -> Resul
     outcome.figure("wakes", json!({ "count": wakes, "max_ns": latest_ns, "boosts": boosts }));
     bench.keep(&outcome)?;
     ensure!(wakes >= least, "{}", run.unfinished("too few wake-ups"));
+    let linux = &run.said.guests[CONTROL].linux;
+    ensure!(
+        linux.woken_by.as_deref() == Some(told.by),
+        "its processes wait for {:?}, not for a {}",
+        linux.woken_by,
+        told.by
+    );
+    let odd = linux.wakes.iter().find(|wakes| wakes.count != told.each);
+    ensure!(odd.is_none(), "a process woke {odd:?}, not {} times", told.each);
     Ok(seen)
 }
 
