@@ -1,7 +1,7 @@
 //! One machine: what its adversary is, and how it is run.
 
 use super::remains;
-use super::seen::Seen;
+use super::seen::{self, Progress, Seen};
 use crate::bench::store;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
@@ -283,11 +283,7 @@ impl Case {
         tell: Tell<'_>,
     ) -> Result<Seen> {
         let edits = [&self.edits(), more].concat();
-        self.run_edited(&edits, bench, tell, |now| {
-            let vm = now.observer.layout.vm("adversary");
-            let header = vm.and_then(|vm| now.observer.reports(vm)?.header);
-            header.is_some_and(|header| header.load_units >= operations)
-        })
+        self.run_edited(&edits, bench, tell, |now| seen::operations(now.observer) >= operations)
     }
 
     /// Returns true if the adversary's mode is one of these. A FreeRTOS that another core wakes has neither links nor
@@ -349,7 +345,7 @@ impl Case {
         edits: &[(String, String)],
         bench: &Bench,
         tell: Tell<'_>,
-        until: impl FnMut(&Moment) -> bool,
+        mut until: impl FnMut(&Moment) -> bool,
     ) -> Result<Seen> {
         let begin = Instant::now();
         let bundle = bench.pack(&bench.described(SYSTEM, edits)?)?;
@@ -358,8 +354,12 @@ impl Case {
         let session = if self.is_woken { session.with_quantum(QUANTUM_NS) } else { session };
         let session =
             if self.attacks_by(&WITH_DMA) { self.with_devices(session, &bundle) } else { session };
-        let run = session.run(until)?;
-        Ok(Seen::of(self, &run, begin.elapsed().as_secs_f64()))
+        let mut progress = Progress::default();
+        let run = session.run(|now| {
+            progress.look(now);
+            until(now)
+        })?;
+        Ok(Seen::of(self, &run, progress, begin.elapsed().as_secs_f64()))
     }
 
     /// Returns `session` with a device for each vCPU, and a look at what these have done.

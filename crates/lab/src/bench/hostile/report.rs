@@ -318,6 +318,8 @@ pub(super) mod tests {
             exits: 1_000,
             rtos: lateness(rtos),
             neighbour: lateness(neighbour),
+            idle_ns: 0,
+            is_on: true,
             longest_el2_ns: 1,
             console_lost: 0,
             broken: vec![],

@@ -4,11 +4,15 @@ use super::case::Case;
 use crate::bench::store::measured;
 use crate::guests::Beat;
 use crate::observe::{Lateness, Observer, RefusedDma, Reports};
-use crate::session::{End, Run};
+use crate::quantity::ns;
+use crate::session::{End, Moment, Run};
+use abi::report::Header;
 use abi::status::vm_state;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// Fewer operations than that are none: resets are the fewest, one in a millisecond.
+/// Fewer operations than that are none: resets are the fewest, one in a millisecond. Machine tests, whose length is
+/// known, demand more of each attack.
 const LEAST_OPERATIONS: u64 = 5;
 /// Activations of the neighbour from one line of its console to the next.
 const LINES: u64 = 8;
@@ -26,6 +30,12 @@ pub struct Seen {
     pub virtual_ns: u64,
     /// What the adversary has done.
     pub operations: u64,
+    /// How long it had done nothing more at the end, ns.
+    #[serde(default)]
+    pub idle_ns: u64,
+    /// Its VM is on at the end, or starts again.
+    #[serde(default)]
+    pub is_on: bool,
     /// Starts of its VM.
     pub starts: u64,
     /// Exits to EL2 of its vCPUs.
@@ -44,6 +54,33 @@ pub struct Seen {
 
 measured!(Seen, case: Case, real_s);
 
+/// When the adversary has done something last, as far as looks at the machine show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    operations: u64,
+    at: Duration,
+}
+
+impl Progress {
+    /// Looks at it.
+    pub fn look(&mut self, now: &Moment) {
+        let (operations, at) = (operations(now.observer), now.virtual_time.unwrap_or_default());
+        if operations != self.operations {
+            *self = Self { operations, at };
+        }
+    }
+}
+
+/// Returns the area in which the adversary counts what it does.
+fn deeds(observer: &Observer) -> Option<Header> {
+    observer.reports(observer.layout.vm("adversary")?)?.header
+}
+
+/// Returns how many operations the adversary has done.
+pub fn operations(observer: &Observer) -> u64 {
+    deeds(observer).map_or(0, |header| header.load_units)
+}
+
 /// Returns how late VM `name` was, with what it missed and does not count itself; none if it
 /// reports nothing.
 fn lateness(observer: &Observer, name: &str) -> Option<Lateness> {
@@ -53,8 +90,8 @@ fn lateness(observer: &Observer, name: &str) -> Option<Lateness> {
 }
 
 impl Seen {
-    /// Reads what `run` of `case` brought.
-    pub fn of(case: &Case, run: &Run, real_s: f64) -> Self {
+    /// Reads what `run` of `case` brought, in which the adversary did something last as `progress` says.
+    pub fn of(case: &Case, run: &Run, progress: Progress, real_s: f64) -> Self {
         let (observer, mut broken) = (&run.observer, run.hypervisor_faults());
         if !matches!(run.end, End::TimeOver | End::Reached) {
             broken.push(format!("the machine did not run on: {}", run.end.about()));
@@ -74,9 +111,9 @@ impl Seen {
             broken.extend(untold(&observer.refused_dma()));
         }
         let adversary = observer.layout.vm("adversary");
-        let header = adversary.and_then(|vm| observer.reports(vm)?.header);
-        let (operations, complaints) =
-            header.map_or((0, 0), |header| (header.load_units, header.missed));
+        let complaints = deeds(observer).map_or(0, |header| header.missed);
+        let (operations, virtual_ns) =
+            (operations(observer), run.instrument.as_ref().map_or(0, |counts| counts.virtual_ns));
         if case.adversary.is_some() && operations < LEAST_OPERATIONS {
             broken.push(format!("the adversary did {operations} operations, which is nothing"));
         }
@@ -91,8 +128,10 @@ impl Seen {
         Self {
             case: case.clone(),
             real_s,
-            virtual_ns: run.instrument.as_ref().map_or(0, |counts| counts.virtual_ns),
+            virtual_ns,
             operations,
+            is_on: adversary.is_some_and(|vm| now.is_some_and(|now| is_on(now.vms[vm].state))),
+            idle_ns: virtual_ns.saturating_sub(ns(progress.at)),
             starts,
             exits,
             rtos,
@@ -122,6 +161,11 @@ impl Seen {
         });
         self.broken.iter().cloned().chain(missed).collect()
     }
+}
+
+/// Returns true if a VM that is in this state attacks, or will.
+fn is_on(state: u64) -> bool {
+    matches!(state, vm_state::RUNNING | vm_state::LOADING)
 }
 
 /// Exits of a VM's vCPUs.

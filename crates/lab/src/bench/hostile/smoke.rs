@@ -3,7 +3,7 @@
 
 use super::case::{Adversary, CROWD, Case, WITHOUT_DMA};
 use super::leaks;
-use super::mode::{ABOVE_THE_GOAL, Figure, GICV2_MIXTURE, MODES, check};
+use super::mode::{ABOVE_THE_GOAL, Figure, GICV2_MIXTURE, MODES, check, least_operations};
 use super::report::{MOST_ADDED_NS, MOST_CHANGE_PERCENT};
 use super::seen::Seen;
 use crate::bench::store::Case as _;
@@ -39,6 +39,9 @@ const CHECKED_OPERATIONS: u64 = 60_000;
 const MIXTURES: [(u32, u64); 3] = [(1, 1), (2, 2), (8, 3)];
 /// Fewer starts than that are no storm: ten in a millisecond.
 const LEAST_STARTS: f64 = 150.0;
+/// Looks at a machine are a millisecond apart, and a VM that resets or crashes is back in less than two: one that does
+/// nothing for longer at the end has stopped.
+const MOST_IDLE_NS: u64 = 3_000_000;
 /// Virtual time in which a mixture must have done its part, ms.
 const MIXTURE_MS: u64 = 20_000;
 
@@ -146,10 +149,26 @@ fn attack(adversary: Adversary, is_woken: bool, length_ms: u64, bench: &Bench) -
         let (activations, least) = (real(seen.rtos.activations), Goal::AtLeast(LEAST_WOKEN));
         outcome.check(Check::new("activations", activations, "", least));
     }
+    attacks(&seen, &mut outcome);
     let (worst, goal) = (seen.rtos.worst_dispatch_ns(), alone_ns(is_woken) + MOST_ADDED_NS);
     outcome.check(check(ABOVE_THE_GOAL, &case.name(), Figure::DispatchNs, worst, goal));
     compare_neighbour(&seen, &mut outcome);
     conclude(&seen, outcome, bench)
+}
+
+/// Demands that the adversary has attacked, and did so to the end.
+fn attacks(seen: &Seen, outcome: &mut Outcome) {
+    let mode = seen.case.adversary.as_ref().map_or("", |adversary| &adversary.mode);
+    let least = Goal::AtLeast(real(least_operations(mode)));
+    outcome.check(Check::new("operations", real(seen.operations), "", least));
+    let idle = Goal::AtMost(real(MOST_IDLE_NS));
+    outcome.check(Check::new(
+        "time without an operation at the end",
+        real(seen.idle_ns),
+        "ns",
+        idle,
+    ));
+    outcome.check(Check::done("the adversary is on at the end", seen.is_on));
 }
 
 /// A guest of three instructions resets its VM at once, for ever: EL2 does nothing but start and
@@ -223,6 +242,7 @@ fn conclude(seen: &Seen, mut outcome: Outcome, bench: &Bench) -> Result<()> {
     outcome.check(check(ABOVE_THE_GOAL, &name, Figure::ConsoleBytes, lost, 0));
     for (name, value) in [
         ("operations", seen.operations),
+        ("idle_ns", seen.idle_ns),
         ("exits", seen.exits),
         ("starts", seen.starts),
         ("longest_el2_ns", seen.longest_el2_ns),
