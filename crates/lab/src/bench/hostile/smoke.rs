@@ -42,6 +42,15 @@ const LEAST_STARTS: f64 = 150.0;
 /// Looks at a machine are a millisecond apart, and a VM that resets or crashes is back in less than two: one that does
 /// nothing for longer at the end has stopped.
 const MOST_IDLE_NS: u64 = 3_000_000;
+/// When the neighbour has its first activation at the latest, ns, and how far apart these are: EL2 has compared what it
+/// starts with digests, and the guest has booted.
+const NEIGHBOUR_BEGINS_NS: u64 = 8_000_000;
+const NEIGHBOUR_PERIOD_NS: u64 = 500_000;
+/// FreeRTOS begins later, as it waits for 15 ms of these where its timer wakes it.
+const RTOS_BEGINS_NS: u64 = 21_000_000;
+const RTOS_PERIOD_NS: u64 = 200_000;
+/// Guests begin as much later where EL2 checks its invariants, ns.
+const CHECKS_NS: u64 = 4_000_000;
 /// Virtual time in which a mixture must have done its part, ms.
 const MIXTURE_MS: u64 = 20_000;
 
@@ -145,10 +154,6 @@ fn attack(adversary: Adversary, is_woken: bool, length_ms: u64, bench: &Bench) -
     let mut outcome = Outcome::new(&format!("hostile-{}", adversary.name()));
     let case = Case { adversary: Some(adversary), is_woken, length_ms };
     let seen = case.run(bench, &mut |_| {})?;
-    if is_woken {
-        let (activations, least) = (real(seen.rtos.activations), Goal::AtLeast(LEAST_WOKEN));
-        outcome.check(Check::new("activations", activations, "", least));
-    }
     attacks(&seen, &mut outcome);
     let (worst, goal) = (seen.rtos.worst_dispatch_ns(), alone_ns(is_woken) + MOST_ADDED_NS);
     outcome.check(check(ABOVE_THE_GOAL, &case.name(), Figure::DispatchNs, worst, goal));
@@ -169,6 +174,21 @@ fn attacks(seen: &Seen, outcome: &mut Outcome) {
         idle,
     ));
     outcome.check(Check::done("the adversary is on at the end", seen.is_on));
+}
+
+/// Demands that the neighbours had an activation in each period since they have begun: what they missed is counted from
+/// their first one on.
+fn compare_activations(seen: &Seen, is_checked: bool, outcome: &mut Outcome) {
+    let ran_ns = seen.virtual_ns.saturating_sub(if is_checked { CHECKS_NS } else { 0 });
+    let due = |begins_ns, period_ns| real(ran_ns.saturating_sub(begins_ns) / period_ns);
+    let rtos = if seen.case.is_woken { LEAST_WOKEN } else { due(RTOS_BEGINS_NS, RTOS_PERIOD_NS) };
+    let neighbour = due(NEIGHBOUR_BEGINS_NS, NEIGHBOUR_PERIOD_NS);
+    for (name, activations, least) in [
+        ("activations of FreeRTOS", seen.rtos.activations, rtos),
+        ("activations of the neighbour", seen.neighbour.activations, neighbour),
+    ] {
+        outcome.check(Check::new(name, real(activations), "", Goal::AtLeast(least)));
+    }
 }
 
 /// A guest of three instructions resets its VM at once, for ever: EL2 does nothing but start and
@@ -240,9 +260,11 @@ fn compare_neighbour(seen: &Seen, outcome: &mut Outcome) {
 fn conclude(seen: &Seen, mut outcome: Outcome, bench: &Bench) -> Result<()> {
     let (lost, name) = (seen.console_lost, seen.case.name());
     outcome.check(check(ABOVE_THE_GOAL, &name, Figure::ConsoleBytes, lost, 0));
+    compare_activations(seen, bench.hypervisor.is_checked, &mut outcome);
     for (name, value) in [
         ("operations", seen.operations),
         ("idle_ns", seen.idle_ns),
+        ("neighbour_activations", seen.neighbour.activations),
         ("exits", seen.exits),
         ("starts", seen.starts),
         ("longest_el2_ns", seen.longest_el2_ns),
