@@ -7,7 +7,7 @@ use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, IMASK, Timer};
 use crate::{
-    calls, cpus, ensure, ensure_eq, irq, needs_cassata, needs_two_vcpus, pass, platform, wait,
+    calls, cpus, ensure, ensure_eq, fail, irq, needs_cassata, needs_two_vcpus, pass, platform, wait,
 };
 use abi::status::VcpuStatus;
 use core::mem::offset_of;
@@ -22,6 +22,10 @@ const SGI: u32 = 3;
 const SLEEPS: u32 = 600;
 /// By then, of the counter, the neighbour that has the core meanwhile is started.
 const NEIGHBOUR_RUNS_US: u64 = 20_000;
+/// Ends of sleeps are alike if they are no further apart: by a few instructions.
+const ALIKE_NS: u64 = 100;
+/// A switch takes as long at least.
+const SWITCH_NS: u64 = 1_000;
 /// How long the helper lets it sleep: its timer falls due long before.
 const HELP_US: u64 = 400;
 
@@ -85,22 +89,51 @@ fn sleep_until(instant: u64) {
     gic::let_in();
 }
 
-fn switches() -> u64 {
+fn switches() -> Check<u64> {
     let word = offset_of!(VcpuStatus, switches) as u64 / 8;
-    calls::counter(SLEEPER as u64, word).unwrap_or(u64::MAX)
+    match calls::counter(SLEEPER as u64, word) {
+        Ok(switches) => Ok(switches),
+        Err(error) => fail!("it cannot ask how often it got its core: {error}"),
+    }
+}
+
+/// How late sleeps ended, ticks.
+struct Lateness {
+    least: u64,
+    most: u64,
+}
+
+impl Lateness {
+    fn add(&mut self, ticks: u64) {
+        self.least = self.least.min(ticks);
+        self.most = self.most.max(ticks);
+    }
+
+    /// All ends are alike if the sleeper has its core before its timer fires, and those of the longer sleeps
+    /// are later by a switch if it has not.
+    fn judge(&self, is_ahead: bool) -> Check {
+        let Self { least, most } = self;
+        let ns = wait::nanoseconds(most - least);
+        let holds = if is_ahead { ns <= ALIKE_NS } else { ns >= SWITCH_NS };
+        ensure!(holds, "sleeps ended {least} to {most} ticks late");
+        Ok(())
+    }
 }
 
 /// Every sleep lasts until the timer, the interrupt comes once, and no sleep ends
-/// whose timer is masked, disabled, or still active, but when the sibling says so.
+/// whose timer is masked, disabled, or still active, but when the sibling says so. Without an advance
+/// (`probe.ahead=0`), one whose timer is disabled ends once for nothing.
 pub fn timer_advance() -> Check<Done> {
     needs_cassata!();
     needs_two_vcpus!();
     let seen = irq::seen(SLEEPER);
-    let spurious = platform::get().number("spurious", 0) as u32;
+    let is_ahead = platform::get().number("ahead", 1) != 0;
+    let spurious = u32::from(!is_ahead);
     irq::hook(stop_timer);
     gic::set(ISENABLER, TIMER.intid());
     sleep_until(wait::us(NEIGHBOUR_RUNS_US));
     ensure_eq!(seen.count(TIMER.intid()), 1, "timer interrupts of the first sleep");
+    let mut late = Lateness { least: u64::MAX, most: 0 };
     for number in 1..=SLEEPS {
         cpu::mask_irq();
         // From shorter than the advance to longer than a round trip.
@@ -108,13 +141,15 @@ pub fn timer_advance() -> Check<Done> {
         cpu::wfi();
         let woken = TIMER.now();
         ensure!(woken >= compare, "a sleep ended {} ticks early", compare - woken);
+        late.add(woken - compare);
         cpu::unmask_irq();
         gic::let_in();
         ensure_eq!(seen.count(TIMER.intid()), 1 + number, "timer interrupts");
     }
+    late.judge(is_ahead)?;
     cpus::start(HELPER, help)?;
     cpu::mask_irq();
-    let before = switches();
+    let before = switches()?;
 
     // Its interrupt is masked at the timer.
     TIMER.set_compare(TIMER.now() + wait::us(100));
@@ -147,12 +182,13 @@ pub fn timer_advance() -> Check<Done> {
     ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 3, "interrupts after the end of one");
 
     // A due timer that can do nothing takes no time from those below.
-    let turns = switches() - before;
+    let turns = switches()? - before;
     let most = u64::from(ACTS.len() as u32 * 3);
     ensure!(turns <= most, "it got its core {turns} times, for {} sleeps", ACTS.len());
     cpus::join(HELPER)?;
     ensure_eq!(EARLY.load(SeqCst), 0, "timer interrupts before their time");
-    pass!("{SLEEPS} sleeps, {turns} turns for {} more", ACTS.len())
+    let Lateness { least, most } = late;
+    pass!("{SLEEPS} sleeps, late least={least} most={most}, {turns} turns for {} more", ACTS.len())
 }
 
 /// When the sleeper's timer will fire; 0: not yet known.
@@ -172,6 +208,7 @@ pub fn reset() -> Check<Done> {
     super::reset::note_next_start();
     irq::hook(stop_timer);
     gic::set(ISENABLER, TIMER.intid());
+    sleep_until(wait::us(NEIGHBOUR_RUNS_US));
     cpus::start(HELPER, reset_before_timer)?;
     cpu::mask_irq();
     DUE.store(TIMER.arm(wait::us(300)), SeqCst);
