@@ -142,12 +142,6 @@ impl Expect {
         }
     }
 
-    /// Returns true if the VM switches itself off.
-    #[must_use]
-    pub fn ends(self) -> bool {
-        matches!(self, Self::Passes | Self::PassesBut(_) | Self::Rhythm(_))
-    }
-
     /// Returns true if the scenario goes on until this has come.
     #[must_use]
     pub fn is_awaited(self) -> bool {
@@ -157,10 +151,7 @@ impl Expect {
     /// Returns true if the VM switches itself off.
     #[must_use]
     pub fn ends(self) -> bool {
-        matches!(
-            self,
-            Self::Passes | Self::PassesBut(_) | Self::Rhythm(_) | Self::RhythmWithin(..)
-        )
+        matches!(self, Self::Passes | Self::PassesBut(_) | Self::Rhythm(_) | Self::RhythmWithin(..))
     }
 
     /// Returns why the VM does not do what is expected, if it does not.
