@@ -25,6 +25,7 @@
 //! | [`gaps`] | the detector of gaps, and gaps that are made |
 //! | `calibrate` | what a guest measures of EL2, where it is known, and logs of boards |
 //! | [`hang`] | a core that hangs at EL2, and which one says so |
+//! | `reason` | why a machine ended |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
 //! | [`traced_guests`] | what guests record of themselves agrees with what they count, and with EL2 |
@@ -72,6 +73,7 @@ pub mod operated;
 pub mod overrun;
 pub mod perfetto;
 pub mod preemption;
+mod reason;
 pub mod reference;
 pub mod sharing;
 pub mod sharing_linux;

@@ -2,15 +2,15 @@
 //! reset, as the description says. EL2 has no fault that a test could call for, so one is made: the
 //! first instruction of what begins to end a VM is replaced by one that is undefined.
 
+use super::reason::Reason;
 use super::staged::description;
 use crate::bundle::{Builds, Bundle};
-use crate::results::{Check, Outcome, write_file};
+use crate::results::{Check, Outcome};
 use crate::session::{End, Run};
 use crate::suite::{Bench, Scenario};
 use miette::{IntoDiagnostic, Result, miette};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The name.
@@ -60,9 +60,7 @@ fn run(bench: &Bench, builds: &Builds, resets: bool) -> Result<(Run, Reason)> {
     let with_key = format!("[hypervisor]\nreset_on_fault = {resets}\n\n{board}");
     let system = bench.described(&description(DESCRIPTION), &[(board, with_key)])?;
     let bundle = Bundle::pack(&system, builds, &bench.image())?;
-    let reason = Reason::asked(bench)?;
-    let session = bench.session(&bundle, LIMIT)?.with_qemu_arguments(reason.qemu_arguments());
-    Ok((session.run(|_| false)?, reason))
+    Reason::of(bench, bench.session(&bundle, LIMIT)?)
 }
 
 /// Returns how many faults cores have told of, on any console: each says so where the UART just is. Of one that the log
@@ -77,39 +75,6 @@ fn told(bench: &Bench) -> Result<usize> {
         }
     }
     Ok(SAID.iter().map(|part| said.matches(part).count()).max().unwrap_or(0))
-}
-
-/// Why a machine ended, as QEMU tells in its machine protocol (QMP): what is started with `-no-reboot` ends by a
-/// reset as if it was switched off.
-pub(super) struct Reason(PathBuf);
-
-impl Reason {
-    /// Prepares to ask for it, with files in the directory of `bench`.
-    pub(super) fn asked(bench: &Bench) -> Result<Self> {
-        let reason = Self(bench.directory.join("events.json"));
-        // It tells of events once it was asked what it can do.
-        write_file(&reason.orders(), b"{\"execute\": \"qmp_capabilities\"}\n")?;
-        Ok(reason)
-    }
-
-    fn orders(&self) -> PathBuf {
-        self.0.with_extension("orders")
-    }
-
-    /// Returns what QEMU is told.
-    pub(super) fn qemu_arguments(&self) -> [String; 4] {
-        let (path, orders) = (self.0.display(), self.orders());
-        let file = format!("file,id=events,path={path},input-path={}", orders.display());
-        ["-chardev".into(), file, "-mon".into(), "chardev=events,mode=control".into()]
-    }
-
-    /// Returns what is wrong with why it ended: the guest has reset it, if it `resets`, and else we ended it.
-    pub(super) fn objection(&self, resets: bool) -> Option<String> {
-        const RESET: &str = "\"reason\": \"guest-reset\"";
-        let events = fs::read_to_string(&self.0).unwrap_or_default();
-        let is_reset = events.lines().any(|line| line.contains(RESET));
-        (is_reset != resets).then(|| format!("QEMU tells of the machine's end: {events:?}"))
-    }
 }
 
 /// Returns the hypervisor with the instruction `bug` where it begins to end a VM; like every build, it is
@@ -156,25 +121,4 @@ fn objections(run: &Run, told: usize, resets: bool) -> Vec<String> {
         all.push(format!("{RTOS} went on to its end"));
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_machine_that_is_switched_off_was_not_reset() {
-        let directory = tempfile::tempdir().unwrap();
-        let reason = Reason::asked(&crate::testing::bench(directory.path())).unwrap();
-        assert!(fs::read_to_string(reason.orders()).unwrap().contains("qmp_capabilities"));
-        let told = |reason: &Reason, why: &str| {
-            let event =
-                format!("{{\"event\": \"SHUTDOWN\", \"data\": {{\"reason\": \"{why}\"}}}}\n");
-            fs::write(&reason.0, event).unwrap();
-            [false, true].map(|resets| reason.objection(resets).is_none())
-        };
-        assert_eq!([false, true].map(|resets| reason.objection(resets).is_none()), [true, false]);
-        assert_eq!(told(&reason, "guest-reset"), [false, true]);
-        assert_eq!(told(&reason, "guest-shutdown"), [true, false]);
-    }
 }

@@ -2,7 +2,8 @@
 //! or the machine is reset, as the description says. The bug is made as in [`super::fault`]: what
 //! begins to end a VM begins with a branch to itself.
 
-use super::fault::{ACTIVATIONS, DESCRIPTION, LIMIT, RTOS, Reason, with_a_bug};
+use super::fault::{ACTIVATIONS, DESCRIPTION, LIMIT, RTOS, with_a_bug};
+use super::reason::Reason;
 use super::staged::description;
 use crate::bundle::{Builds, Bundle};
 use crate::results::{Check, Outcome};
@@ -70,9 +71,7 @@ fn run(bench: &Bench, builds: &Builds, case: &Case) -> Result<(Run, Reason)> {
     }
     let system = bench.described(&description(DESCRIPTION), &edits)?;
     let bundle = Bundle::pack(&system, builds, &bench.image())?;
-    let reason = Reason::asked(bench)?;
-    let session = bench.session(&bundle, LIMIT)?.with_qemu_arguments(reason.qemu_arguments());
-    Ok((session.run(|_| false)?, reason))
+    Reason::of(bench, bench.session(&bundle, LIMIT)?)
 }
 
 fn objections(run: &Run, case: &Case) -> Vec<String> {
