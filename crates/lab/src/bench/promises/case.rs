@@ -76,17 +76,19 @@ impl Case {
     /// Runs the machine, with its description and its logs in the directory of `bench`.
     pub fn run(&self, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         let start = Instant::now();
-        let (run, systems) = self.boot(bench, tell)?;
+        let machine = Machine::draw(self.seed);
+        let run = boot(&machine, bench, tell)?;
         if run.end == End::Interrupted {
             return Err(miette!("interrupted"));
         }
         let mut broken = promises::check(&mut Outcome::new("x"), &run);
         let responses = run.promises.responses(&run.observer);
         let claims = run.promises.claims(&run.observer);
-        broken.extend(self.unseen(&responses, &claims));
+        broken.extend(unseen(&machine, &responses, &claims));
         let budgets = run.promises.budgets(&run.observer);
         let judged = budgets.iter().filter(|seen| seen.most().is_some()).count();
-        broken.extend(self.strange(&run, &responses));
+        broken.extend(strange(&run, &responses));
+        let vcpus = machine.systems.iter().map(|drawn| drawn.system.vcpus.len()).sum::<usize>();
         let task = |seen: SeenResponse| SeenTask {
             name: seen.task,
             jobs: seen.jobs,
@@ -96,87 +98,84 @@ impl Case {
         Ok(Seen {
             case: *self,
             real_s: start.elapsed().as_secs_f64(),
-            systems,
+            systems: machine.systems.len() as u64,
             sections: run.promises.sections(&run.observer),
-            supplies: [judged, self.vcpus()].map(|count| count as u64),
+            supplies: [judged, vcpus].map(|count| count as u64),
             tasks: responses.into_iter().map(task).collect(),
             broken,
         })
     }
+}
 
-    /// Returns how many vCPUs were drawn.
-    fn vcpus(&self) -> usize {
-        Machine::draw(self.seed).systems.iter().map(|drawn| drawn.system.vcpus.len()).sum()
-    }
-
-    /// Returns which of the drawn tasks were not seen, and which of those seen did not report a section of
-    /// each mutex that they use for each of their jobs: without those no order would be judged.
-    fn unseen(&self, responses: &[SeenResponse], claims: &[(&str, Vec<Claim>)]) -> Vec<String> {
-        let machine = Machine::draw(self.seed);
-        let mut all = Vec::new();
-        for (number, drawn) in machine.systems.iter().enumerate() {
-            for task in &drawn.system.tasks {
-                let name = format!("{}/{}", vm_name(number, drawn, task.vcpu), task.id);
-                let Some(seen) = responses.iter().find(|seen| seen.task == name) else {
-                    all.push(format!("{name} was not seen"));
-                    continue;
-                };
-                for (mutex, sections) in mutexes(number, task) {
-                    let due = seen.jobs * sections;
-                    let found = claims.iter().find(|(name, _)| *name == mutex);
-                    let claim = found.and_then(|(_, all)| all.iter().find(|c| c.task == name));
-                    let reported = claim.map_or(0, |claim| claim.sections.len() as u64);
-                    // Of the sections for which there is no room, only the number is reported.
-                    let is_whole = claim.is_none_or(|claim| claim.until == u64::MAX);
-                    if reported == 0 || (is_whole && reported < due) {
-                        all.push(format!(
-                            "{name} reported {reported} of {due} sections in which it held {mutex}"
-                        ));
-                    }
+/// Returns which of the drawn tasks were not seen, and which of those seen did not report a section of
+/// each mutex that they use for each of their jobs: without those no order would be judged.
+fn unseen(
+    machine: &Machine,
+    responses: &[SeenResponse],
+    claims: &[(&str, Vec<Claim>)],
+) -> Vec<String> {
+    let mut all = Vec::new();
+    for (number, drawn) in machine.systems.iter().enumerate() {
+        for task in &drawn.system.tasks {
+            let name = format!("{}/{}", vm_name(number, drawn, task.vcpu), task.id);
+            let Some(seen) = responses.iter().find(|seen| seen.task == name) else {
+                all.push(format!("{name} was not seen"));
+                continue;
+            };
+            for (mutex, sections) in mutexes(number, task) {
+                let due = seen.jobs * sections;
+                let found = claims.iter().find(|(name, _)| *name == mutex);
+                let claim = found.and_then(|(_, all)| all.iter().find(|c| c.task == name));
+                let reported = claim.map_or(0, |claim| claim.sections.len() as u64);
+                // Of the sections for which there is no room, only the number is reported.
+                let is_whole = claim.is_none_or(|claim| claim.until == u64::MAX);
+                if reported == 0 || (is_whole && reported < due) {
+                    all.push(format!(
+                        "{name} reported {reported} of {due} sections in which it held {mutex}"
+                    ));
                 }
             }
         }
-        all
     }
+    all
+}
 
-    fn boot(&self, bench: &Bench, tell: Tell<'_>) -> Result<(Run, u64)> {
-        let machine = Machine::draw(self.seed);
-        let text = machine.text(&Images::of(&bench.root).probe);
-        let path = bench.directory.join("machine.toml");
-        write_file(&path, text.as_bytes())?;
-        let bundle = bench.pack(&system::load_text(&path, &text)?)?;
-        if !bundle.promises.schedulable() {
-            return Err(miette!("its systems are schedulable one by one, and not together"));
-        }
-        let limit = Duration::from_millis(BEGIN_MS + LENGTH_MS);
-        let mut session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
-        // Budgets may be shorter than those for which any run is looked at so often: this one is short.
-        if let Some(period) = bundle.promises.look_every() {
-            session = session.held_every(period.min(PERIOD));
-        }
-        Ok((session.run(|_| false)?, machine.systems.len() as u64))
+fn boot(machine: &Machine, bench: &Bench, tell: Tell<'_>) -> Result<Run> {
+    let text = machine.text(&Images::of(&bench.root).probe);
+    let path = bench.directory.join("machine.toml");
+    write_file(&path, text.as_bytes())?;
+    let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+    if !bundle.promises.schedulable() {
+        return Err(miette!("its systems are schedulable one by one, and not together"));
     }
+    let limit = Duration::from_millis(BEGIN_MS + LENGTH_MS);
+    let mut session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
+    // Budgets may be shorter than those for which any run is looked at so often: this one is short.
+    if let Some(period) = bundle.promises.look_every() {
+        session = session.held_every(period.min(PERIOD));
+    }
+    session.run(|_| false)
+}
 
-    /// Returns what keeps the run from saying anything of the bounds, and faults of the hypervisor.
-    fn strange(&self, run: &Run, responses: &[SeenResponse]) -> Vec<String> {
-        let mut all = run.hypervisor_faults();
-        if run.end != End::TimeOver {
-            all.push(run.end.about().into());
-        }
-        let Some(now) = run.observer.latest() else { return all };
-        for (vm, layout) in run.observer.layout.vms.iter().enumerate() {
-            all.extend(run.said.guests[vm].probe.failed.iter().cloned());
-            if now.vms[vm].state != vm_state::RUNNING {
-                all.push(format!("{} does not run any more", layout.name));
-            }
-            if run.observer.tasks(vm).is_none_or(|tasks| tasks.header.is_none()) {
-                all.push(format!("{} does not report of tasks", layout.name));
-            }
-        }
-        let idle = responses.iter().filter(|seen| seen.jobs == 0);
-        all.extend(idle.map(|seen| format!("{} has completed no job", seen.task)));
-        all
+/// Returns what keeps the run from saying anything of the bounds, and faults of the hypervisor.
+fn strange(run: &Run, responses: &[SeenResponse]) -> Vec<String> {
+    let mut all = run.hypervisor_faults();
+    if run.end != End::TimeOver {
+        all.push(run.end.about().into());
     }
+    let Some(now) = run.observer.latest() else { return all };
+    for (vm, layout) in run.observer.layout.vms.iter().enumerate() {
+        all.extend(run.said.guests[vm].probe.failed.iter().cloned());
+        if now.vms[vm].state != vm_state::RUNNING {
+            all.push(format!("{} does not run any more", layout.name));
+        }
+        if run.observer.tasks(vm).is_none_or(|tasks| tasks.header.is_none()) {
+            all.push(format!("{} does not report of tasks", layout.name));
+        }
+    }
+    let idle = responses.iter().filter(|seen| seen.jobs == 0);
+    all.extend(idle.map(|seen| format!("{} has completed no job", seen.task)));
+    all
 }
 
 /// Returns the global mutexes that a task of system `number` uses, each with how many sections of a job hold it.
