@@ -18,7 +18,7 @@ impl Pcpu {
             Woken::Waits => {}
             Woken::Decide => self.need_resched = true,
             Woken::Rises => {
-                self.need_resched = true;
+                self.need_resched |= self.scheduler.rises(id, timer::now());
                 return;
             }
         }

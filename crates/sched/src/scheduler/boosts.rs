@@ -63,10 +63,19 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns true if an interrupt boosts it, or lets it be boosted for longer. What is left is as of the latest
-    /// charge: near the end of a limit an interrupt may come to nothing that would have begun a new period.
+    /// Returns true if an interrupt boosts it, or lets it be boosted for longer: its guest has not had that already. What
+    /// is left is as of the latest charge: near the end of a limit an interrupt may come to nothing that would have begun a new period.
     fn rises(&self) -> bool {
-        self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window)
+        let has_more = self.is_boosted && self.is_urgent;
+        self.is.window.is_some_and(|window| !has_more || self.grant <= window)
+    }
+
+    /// Returns for how long a boost lasts at most that an interrupt begins, or the guest.
+    fn lasts(&self, interrupt: bool) -> Duration {
+        match self.is.window {
+            Some(window) if interrupt && !self.is_urgent => window,
+            _ => Duration::MAX,
+        }
     }
 
     /// Returns true if a new period boosts it, where it is not boosted.
@@ -177,7 +186,7 @@ impl Scheduler {
         if let Some(state) = self.extras.boosts.of(&entry) {
             state.is_urgent = true;
         }
-        if self.lengthen_boost(at, now) {
+        if self.lengthen_boost(at, false, now) {
             return Reported::Stands;
         }
         // What it has run until now is not of this boost.
@@ -189,9 +198,16 @@ impl Scheduler {
         Reported::Decide
     }
 
-    /// Lets a boost, which an interrupt may have begun, last for as long as its limit allows. Returns false if
-    /// there is none, or there may be more to it: its limit is spent, or begins anew.
-    fn lengthen_boost(&mut self, at: usize, now: Instant) -> bool {
+    /// Follows an interrupt that [boosts](super::Woken::Rises) a vCPU: one that is boosted is so for its window from now
+    /// on. Returns true if the core has to decide: that is not so, or its limit is spent, or begins anew.
+    pub fn rises(&mut self, id: VcpuId, now: Instant) -> bool {
+        notes::needs::<{ each::BOOST }>();
+        self.find(id).is_none_or(|at| !self.lengthen_boost(at, true, now))
+    }
+
+    /// Lets a boost last from now on for as long as its limit allows, and for a window at most if an interrupt asks for that.
+    /// Returns false if there is none, or there may be more to it: its limit is spent, or begins anew.
+    fn lengthen_boost(&mut self, at: usize, interrupt: bool, now: Instant) -> bool {
         // Not charged yet, and charged to both what is left of the limit and of the boost.
         let taken =
             if usize::from(self.running) == at { now.since(self.charged) } else { Duration(0) };
@@ -200,7 +216,7 @@ impl Scheduler {
         if !state.is_boosted || now >= state.next || state.left.0 <= taken.0 {
             return false;
         }
-        state.grant = state.left;
+        state.grant = state.left.min(Duration(state.lasts(interrupt).0.saturating_add(taken.0)));
         boosts.rising &= !(1 << at);
         true
     }
@@ -301,10 +317,7 @@ impl Scheduler {
         let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
         boosts.rising &= !(1 << at);
         let Some(state) = boosts.of(&entry) else { return false };
-        let window = match state.is.window {
-            Some(window) if interrupt && !state.is_urgent => window,
-            _ => Duration::MAX,
-        };
+        let window = state.lasts(interrupt);
         if now >= state.next {
             (state.next, state.left) = (now.after(state.is.period), state.is.budget);
         }

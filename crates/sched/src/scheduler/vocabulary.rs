@@ -41,7 +41,8 @@ pub enum Woken {
     Waits,
     /// The vCPU is awake, and the core has to decide again.
     Decide,
-    /// The vCPU was awake, and the core has to decide again: the interrupt boosts it.
+    /// The vCPU was awake, and the interrupt boosts it: the core has to decide again, unless
+    /// [`Scheduler::rises`](super::Scheduler::rises) says otherwise.
     Rises,
 }
 

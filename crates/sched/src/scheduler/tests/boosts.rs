@@ -176,6 +176,38 @@ fn each_interrupt_has_its_window() {
     core.check();
 }
 
+/// The guest that takes the interrupt does not wait for a decision.
+#[test]
+fn an_interrupt_for_one_that_is_boosted_lengthens_that_without_a_decision() {
+    let mut core = three(boost(5, Duration(9), 20, Some(3)));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert!(core.rises(RISES, Instant(0)), "it is not boosted yet");
+    assert_eq!(core.decide(Instant(0)).until, Some(Instant(3)));
+    for now in 1..3 {
+        assert_eq!(core.wake(RISES), Woken::Rises);
+        assert!(!core.rises(RISES, Instant(now)), "and again at {now}, without one in between");
+    }
+    let decision = core.decide(Instant(3));
+    assert_eq!(
+        (decision.run, decision.until),
+        (Some(RISES), Some(Instant(5))),
+        "a window from 2 on"
+    );
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert!(
+        !core.rises(RISES, Instant(5)),
+        "it has ended just now, which the core has not looked at"
+    );
+    assert_eq!(core.decide(Instant(5)).until, Some(Instant(8)));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert!(!core.rises(RISES, Instant(8)));
+    assert_eq!(core.decide(Instant(8)).until, Some(Instant(9)), "the rest of its limit");
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert!(core.rises(RISES, Instant(9)), "that is spent");
+    assert_eq!(core.decide(Instant(9)).run, Some(VcpuId(2)));
+    core.check();
+}
+
 #[test]
 fn an_interrupt_that_waits_when_a_boost_ends_begins_another_one() {
     let mut core = three(boost(5, Duration::MAX, 100, Some(3)));
@@ -294,7 +326,11 @@ fn boosted_turns(core: &mut Scheduler, tricks: &[(Trick, u64)]) -> Vec<(u64, u64
             Trick::Boost => _ = core.boost(RISES, Instant(now)),
             Trick::EndBoost => _ = core.end_boost(RISES),
             Trick::Sleep => core.sleep(RISES),
-            Trick::Interrupt => _ = core.wake(RISES),
+            Trick::Interrupt => {
+                if core.wake(RISES) == Woken::Rises && !core.rises(RISES, Instant(now)) {
+                    continue;
+                }
+            }
             Trick::Timer(after) => core.rises_at(RISES, Instant(now + after)),
         }
         decision = core.decide(Instant(now));

@@ -48,7 +48,8 @@ pub(super) struct Boosts {
 impl Boosts {
     /// An interrupt boosts it, or lets it be boosted for longer.
     pub(super) fn rises(&self) -> bool {
-        self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window.0)
+        let has_more = self.is_boosted && self.urgent;
+        self.is.window.is_some_and(|window| !has_more || self.grant <= window.0)
     }
 
     /// A new period boosts it at this instant, if it can run.
@@ -226,15 +227,19 @@ impl Model {
         true
     }
 
-    /// Lets a boost last for as long as its limit allows, if it has begun and its limit is neither spent nor begins anew.
+    /// Lets a boost last for as long as its limit allows, or for a window from now on after an interrupt, if it has begun
+    /// and its limit is neither spent nor begins anew.
     /// Returns whether. Nothing is charged: what has run until now is charged to both what is left of the limit and of
     /// the boost.
-    pub(super) fn lengthen_boost(&mut self, id: u8, now: u64) -> bool {
+    pub(super) fn lengthen_boost(&mut self, id: u8, interrupt: bool, now: u64) -> bool {
         let taken = if self.running == Some(id | BOOSTED) { now - self.charged } else { 0 };
         let Some(boosts) = self.get(id).and_then(|vcpu| vcpu.boosts.as_mut()) else { return false };
         let stands = boosts.is_boosted && now < boosts.next && boosts.left > taken;
         if stands {
-            (boosts.rising, boosts.grant, boosts.urgent) = (false, boosts.left, true);
+            boosts.urgent |= !interrupt;
+            let window = boosts.is.window.filter(|_| !boosts.urgent);
+            let grant = window.map_or(boosts.left, |window| boosts.left.min(window.0 + taken));
+            (boosts.rising, boosts.grant) = (false, grant);
         }
         stands
     }

@@ -129,7 +129,7 @@ impl Both {
                 }
             }
             Event::Boost { interrupt: false } => {
-                self.stands = model.lengthen_boost(base, now);
+                self.stands = model.lengthen_boost(base, false, now);
                 let expected = if self.stands {
                     Reported::Stands
                 } else if model.boost(base, false, now) {
@@ -147,6 +147,10 @@ impl Both {
             Event::Wake if !known.away => {
                 let rises = model.wake(base);
                 assert_eq!(core.wake(vcpu) == Woken::Rises, rises);
+                if rises {
+                    self.stands = model.lengthen_boost(base, true, now);
+                    assert_eq!(core.rises(vcpu, Instant(now)), !self.stands);
+                }
             }
             Event::Sleep if !known.away && (known.sections == 0 || known.marked) => {
                 model.sleep(id);
