@@ -454,7 +454,8 @@ pub struct Vcpu {
     /// to the next.
     pub rotation: u16,
     /// How long before its virtual timer fires a sleeping vCPU is given its core, at most
-    /// that if it adapts; 0: not before. Only for a real-time VM.
+    /// that if it adapts, and one that may be boosted is boosted; 0: not before. Only for a real-time VM, which
+    /// may adapt, and for a vCPU that interrupts boost, for less than its window.
     pub timer_advance_ns: u32,
     /// What limits it: see [`server`].
     pub server: u32,

@@ -370,7 +370,7 @@ pub struct Vcpu {
     pub urgent: bool,
     /// See [`abi::system::vcpu_flags::LOWER`].
     pub lower: bool,
-    /// How long before its timer fires it is given its core, nanoseconds; 0: not
+    /// How long before its timer fires it is given its core, or is boosted, nanoseconds; 0: not
     /// before.
     pub timer_advance_ns: u32,
     /// See [`abi::system::vcpu_flags::ADAPTS`].

@@ -38,7 +38,11 @@ vcpus = [{{ pcpu = 1, priority = 1 }}, {{ pcpu = 2, priority = 1 }}]
 {of_other}
 "#
     );
-    let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
+    packed(&text)
+}
+
+fn packed(text: &str) -> Vec<Vcpu> {
+    let packed = pack(&sound(FILES.path(), text), &elf::plain_hypervisor()).unwrap();
     let count = packed.tables.header.vcpu_count as usize;
     packed.tables.vcpus[..count].to_vec()
 }
@@ -78,4 +82,36 @@ fn one_that_is_adapted_is_so_where_there_is_one() {
     assert_eq!(adapts("adapt_timer_advance = false"), both((0, false), (4_000, false)));
     let below = vcpus("", "realtime = true\nadapt_timer_advance = true");
     assert!(below[2].is_lower() && below[2].timer_advance_ns > 0 && !below[2].adapts());
+}
+
+/// Returns the advance of a vCPU with this `boost`, beside another VM on that pCPU if there are two.
+fn advance_of_boosted(boost: &str, pcpu_of_other: u8) -> u32 {
+    let text = format!(
+        r#"
+board = {{ kind = "qemu-virt", pcpus = 2, memory = "256M" }}
+
+[[vm]]
+name = "boosted"
+kernel = "rtos.elf"
+memory = {{ size = "4M" }}
+vcpus = [{{ pcpu = 0, priority = 1, boost = {{ priority = 9, {boost} }} }}]
+
+[[vm]]
+name = "other"
+kernel = "rtos.elf"
+memory = {{ size = "4M" }}
+vcpus = [{{ pcpu = 1, priority = 1 }}, {{ pcpu = {pcpu_of_other}, priority = 1 }}]
+"#
+    );
+    packed(&text)[0].timer_advance_ns
+}
+
+#[test]
+fn one_that_interrupts_boost_has_one_where_it_shares_a_core() {
+    assert_eq!(advance_of_boosted("window = \"100us\"", 0), 4_000);
+    assert_eq!(advance_of_boosted("window = \"100us\"", 1), 0);
+    assert_eq!(advance_of_boosted("budget = \"1ms\"", 0), 0, "interrupts do not boost it");
+    let stated = |advance: &str| format!("window = \"100us\", timer_advance = \"{advance}\"");
+    assert_eq!(advance_of_boosted(&stated("0us"), 0), 0);
+    assert_eq!(advance_of_boosted(&stated("50us"), 1), 50_000);
 }

@@ -146,6 +146,16 @@ fn set_advance(tables: &mut System, flags: u32, advance_ns: u32) {
     tables.vcpus[0].timer_advance_ns = advance_ns;
 }
 
+/// Lets a vCPU be boosted 10 us before its timer fires, and by interrupts for a window.
+fn boost_in_advance(system: &mut System, window_ns: u32) {
+    boost_unsaid(system);
+    system.header.version |= parts::BOOSTS;
+    set_advance(system, 0, 10_000);
+    system.vcpus[0].boost_window_ns = 10_001;
+    assert_eq!(system.validate(), Ok(()), "a window that is longer");
+    system.vcpus[0].boost_window_ns = window_ns;
+}
+
 /// Adapts an advance whose way may end when another real-time vCPU sleeps.
 fn lower_that_adapts(tables: &mut System) {
     set_advance(tables, REALTIME, 4_000);
@@ -310,6 +320,12 @@ fn finds_every_fault() {
         ("vCPU's priority", |s| s.vcpus[2].priority = 256, Invalid::Vcpu),
         ("vCPU's quantum", |s| s.vcpus[2].quantum_ns = 0, Invalid::Vcpu),
         ("advance of no real-time VM", |s| set_advance(s, 0, 1), Invalid::Vcpu),
+        (
+            "advance of a boost, as long as its window",
+            |s| boost_in_advance(s, 10_000),
+            Invalid::Vcpu,
+        ),
+        ("advance of a boost without a window", |s| boost_in_advance(s, 0), Invalid::Vcpu),
         ("advance too long", |s| set_advance(s, REALTIME, MAX_TIMER_ADVANCE_NS + 1), Invalid::Vcpu),
         ("target's number", |s| s.board.consolidation_target[1] = 2, Invalid::Consolidation),
         ("target that may go off", |s| s.board.consolidation_target[0] = 1, Invalid::Consolidation),

@@ -376,7 +376,12 @@ impl System {
     }
 
     fn longest_timer_advance_ns(&self, vcpu: &Vcpu) -> u32 {
-        if self.is_realtime(vcpu) { MAX_TIMER_ADVANCE_NS } else { 0 }
+        if self.is_realtime(vcpu) {
+            MAX_TIMER_ADVANCE_NS
+        } else {
+            // Its boost has to last until the timer fires.
+            vcpu.boost_window_ns.saturating_sub(1).min(MAX_TIMER_ADVANCE_NS)
+        }
     }
 
     /// Checks that a pCPU that may be powered down is neither the boot core nor the

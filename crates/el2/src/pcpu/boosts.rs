@@ -102,12 +102,13 @@ impl Pcpu {
         }
     }
 
-    /// Has the scheduler know when the timer of the loaded vCPU fires: another one may have the core
-    /// then. It may be due: the guest masks interrupts, or has not ended the one before and set its
-    /// timer anew.
+    /// Has the scheduler know when the loaded vCPU is to be boosted for its timer, by its timer advance before that
+    /// fires: another one may have the core then. It may be due: the guest masks interrupts, or has not ended the
+    /// one before and set its timer anew.
     fn foresee_rise(&mut self) {
         if let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) {
-            self.scheduler.rises_at(vcpu.id(), timer::loaded_deadline());
+            let at = timer::loaded_deadline().0.saturating_sub(vcpu.timer_advance());
+            self.scheduler.rises_at(vcpu.id(), Instant(at));
         }
     }
 

@@ -19,6 +19,7 @@ pub(super) fn boost(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<
         budget: time(r.optional("budget", problems)),
         period: time(r.optional("period", problems)),
         window: time(r.optional("window", problems)),
+        timer_advance: time(r.optional("timer_advance", problems)),
     };
     reader.finish(problems);
     Some(boost)

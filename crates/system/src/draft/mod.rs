@@ -184,6 +184,7 @@ pub(crate) struct DraftBoost {
     pub(crate) budget: Option<At<u64>>,
     pub(crate) period: Option<At<u64>>,
     pub(crate) window: Option<At<u64>>,
+    pub(crate) timer_advance: Option<At<u64>>,
 }
 
 #[derive(Debug)]

@@ -110,6 +110,12 @@ fn is_early(ticks: u64) -> bool {
     ticks < wait::us(20)
 }
 
+/// As late as an interrupt is that comes to a vCPU which has its core already, with the checks of the checked build. Without a
+/// timer advance it waits for a decision and a switch: 1,330 ns.
+fn is_at_once(ticks: u64) -> bool {
+    ticks < wait::us(1_150) / 1_000
+}
+
 fn say(which: u64, [policy, priority]: [u64; 2]) -> i64 {
     calls::hvc(BOOST, &[which, policy, priority])
 }
@@ -188,15 +194,15 @@ fn limited() -> Check {
 }
 
 /// A guest that says nothing: its interrupts boost it, asleep or not, each for a window, also where its
-/// guest does not see that interrupt before the window of another one ends. When its line says then that
-/// what follows is urgent, it is boosted for longer.
+/// guest does not see that interrupt before the window of another one ends. Those of its timer boost it before that fires.
+/// When its line says then that what follows is urgent, it is boosted for longer.
 pub fn silent() -> Check<Done> {
     needs_cassata!();
     begin();
     let asleep = worst_asleep()?;
-    ensure!(is_early(asleep), "woken: late by {asleep} ticks");
+    ensure!(is_at_once(asleep), "woken: late by {asleep} ticks");
     let awake = worst_awake();
-    ensure!(is_early(awake), "interrupted at work: late by {awake} ticks");
+    ensure!(is_at_once(awake), "interrupted at work: late by {awake} ticks");
     let dense = interrupted_densely();
     ensure!(
         is_early(dense),
