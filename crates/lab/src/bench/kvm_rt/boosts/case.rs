@@ -3,6 +3,7 @@
 use super::super::program::Program;
 use super::machine;
 use crate::bench::{Extent, store};
+use crate::quantity::real;
 use serde::{Deserialize, Serialize};
 
 /// Counted runs of the other guest's program,
@@ -11,6 +12,20 @@ const QUICK_RUNS: u32 = 3;
 /// and of one of the six, each of which takes longer.
 const APPLICATION_RUNS: u32 = 6;
 const QUICK_APPLICATION_RUNS: u32 = 2;
+
+/// Seconds of an idle processor for a wake-up, about.
+const WAKES_S: f64 = 0.003;
+
+/// Wake-ups of the real-time process for each counted run of the program, at least,
+const WAKES_A_RUN: u64 = 150;
+/// and in all, where longest latencies are compared. One in some thousand meets what its Linux does just then, and cannot
+/// be interrupted in, so of few it is by luck how many do; an RTOS has less of that.
+const fn compared_wakes(control: Control) -> u64 {
+    match control {
+        Control::Linux => 10_000,
+        Control::Freertos => 5_000,
+    }
+}
 
 /// The guest with a real-time process and other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,6 +55,12 @@ pub enum Tuning {
     Line,
     /// Likewise, but it says nothing: after each interrupt.
     Interrupts,
+    /// Above it as a real-time VM, which has a timer advance as a boost has: a control.
+    Realtime,
+    /// Boosted without a timer advance: a control of each way to say it.
+    LateCalls,
+    LateLine,
+    LateInterrupts,
 }
 
 impl Control {
@@ -62,30 +83,43 @@ impl Control {
     /// Returns what is measured beside a program. The paper has the six programs with and
     /// without its co-scheduling only.
     const fn tunings(self, program: Program) -> &'static [Tuning] {
-        use Tuning::{Above, Alone, Calls, Equal, Line, Pinned};
+        use Tuning::{Above, Alone, Calls, Equal, Interrupts, Line, Pinned, Realtime};
         match (self, program) {
             (Self::Linux, Program::Idle) => &[],
-            (Self::Linux, Program::Compute | Program::Hackbench) => &Tuning::ALL,
+            (_, Program::Compute) => &Tuning::ALL,
+            (Self::Linux, Program::Hackbench) => {
+                &[Alone, Equal, Above, Pinned, Calls, Line, Interrupts]
+            }
             (Self::Linux, _) => &[Alone, Above, Calls, Line],
             (Self::Freertos, Program::Idle) => &[Equal, Above, Pinned],
-            (Self::Freertos, Program::Compute | Program::Hackbench | Program::Disk) => &Tuning::ALL,
+            (Self::Freertos, Program::Hackbench | Program::Disk) => {
+                &[Alone, Equal, Above, Pinned, Realtime, Calls, Line, Interrupts]
+            }
             (Self::Freertos, _) => &[],
         }
     }
 }
 
 impl Tuning {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Alone,
         Self::Equal,
         Self::Above,
         Self::Pinned,
+        Self::Realtime,
         Self::Calls,
         Self::Line,
         Self::Interrupts,
+        Self::LateCalls,
+        Self::LateLine,
+        Self::LateInterrupts,
     ];
-    /// Tunings by boosts.
-    pub const BOOSTED: [Self; 3] = [Self::Calls, Self::Line, Self::Interrupts];
+    /// Tunings by boosts, and each of them without a timer advance.
+    pub const BOOSTED: [(Self, Self); 3] = [
+        (Self::Calls, Self::LateCalls),
+        (Self::Line, Self::LateLine),
+        (Self::Interrupts, Self::LateInterrupts),
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,7 +130,16 @@ impl Tuning {
             Self::Calls => "calls",
             Self::Line => "line",
             Self::Interrupts => "interrupts",
+            Self::Realtime => "realtime",
+            Self::LateCalls => "late-calls",
+            Self::LateLine => "late-line",
+            Self::LateInterrupts => "late-interrupts",
         }
+    }
+
+    /// Returns true if its longest latency is compared with that of another one.
+    const fn is_compared(self) -> bool {
+        !matches!(self, Self::Alone | Self::Equal)
     }
 
     pub const fn words(self) -> &'static str {
@@ -108,6 +151,10 @@ impl Tuning {
             Self::Calls => "boosted by calls",
             Self::Line => "boosted by its line",
             Self::Interrupts => "boosted by interrupts",
+            Self::Realtime => "above, a real-time VM",
+            Self::LateCalls => "boosted by calls, no timer advance",
+            Self::LateLine => "boosted by its line, no timer advance",
+            Self::LateInterrupts => "boosted by interrupts, no timer advance",
         }
     }
 }
@@ -118,7 +165,16 @@ pub struct Case {
     pub control: Control,
     pub tuning: Tuning,
     pub program: Program,
+    /// Counted runs of the program, and wake-ups of the real-time process, at least.
     pub runs: u32,
+    pub wakes: u64,
+}
+
+impl Case {
+    /// Returns one with as many wake-ups as so many runs have room for.
+    pub const fn new(control: Control, tuning: Tuning, program: Program, runs: u32) -> Self {
+        Self { control, tuning, program, runs, wakes: runs as u64 * WAKES_A_RUN }
+    }
 }
 
 fn runs(program: Program, extent: Extent) -> u32 {
@@ -138,7 +194,13 @@ pub fn cases(extent: Extent) -> Vec<Case> {
         Control::ALL.into_iter().flat_map(|one| programs().map(move |program| (one, program)))
     {
         let (tunings, runs) = (control.tunings(program).iter(), runs(program, extent));
-        all.extend(tunings.map(|&tuning| Case { control, tuning, program, runs }));
+        all.extend(tunings.map(|&tuning| {
+            let case = Case::new(control, tuning, program, runs);
+            let is_compared = extent != Extent::Quick && tuning.is_compared();
+            let wakes =
+                if is_compared { compared_wakes(control).max(case.wakes) } else { case.wakes };
+            Case { wakes, ..case }
+        }));
     }
     all
 }
@@ -156,10 +218,10 @@ impl store::Case for Case {
         let boot = if self.control == Control::Linux { 60.0 } else { 40.0 };
         let each = if self.tuning == Tuning::Above { 6.0 } else { 2.0 };
         let longer = if self.program.is_application() { 3.0 } else { 1.0 };
-        boot + longer * each * f64::from(self.runs)
+        boot + longer * each * f64::from(self.runs) + real(self.wakes) * WAKES_S
     }
 
     fn config_text(&self) -> String {
-        machine::told(self)
+        format!("{} {}", machine::told(self), self.wakes)
     }
 }

@@ -65,8 +65,14 @@ impl All {
                     all.extend(self.of_rtos(tuning, program));
                 }
             }
-            for tuning in Tuning::BOOSTED.into_iter().filter(|&one| plans(one)) {
+            for (tuning, late) in Tuning::BOOSTED.into_iter().filter(|&(one, _)| plans(one)) {
                 all.extend(self.boosted(control, tuning, program));
+                if plans(Tuning::Realtime) {
+                    all.push(self.beside_realtime(control, tuning, program));
+                }
+                if plans(late) {
+                    all.push(self.in_advance(control, (tuning, late), program));
+                }
             }
             if plans(Tuning::Calls) && plans(Tuning::Line) {
                 all.extend(self.exits(control, program));
@@ -155,6 +161,28 @@ impl All {
         [check(LONGEST, longest), check("mean latency", mean)]
     }
 
+    /// How a boost stands to a priority with a timer advance, which the paper has not.
+    fn beside_realtime(&self, control: Control, tuning: Tuning, program: Program) -> Check {
+        let (guest, beside, how) = (control.words(), program.name(), tuning.words());
+        let other = Tuning::Realtime;
+        let name = format!("{guest}, {beside}, {how}: {LONGEST}, {} being 1", other.words());
+        let ratio = self.longest(control, (tuning, program), (other, program));
+        Check::new(&name, ratio, "", Goal::AtMost(LONGER)).as_statement()
+    }
+
+    /// That the timer advance of a boost makes it quicker.
+    fn in_advance(
+        &self,
+        control: Control,
+        (tuning, late): (Tuning, Tuning),
+        program: Program,
+    ) -> Check {
+        let (guest, beside, how) = (control.words(), program.name(), tuning.words());
+        let name = format!("{guest}, {beside}, {how}: mean latency, without timer advance being 1");
+        let ratio = self.mean(control, (tuning, program), (late, program));
+        Check::new(&name, ratio, "", Goal::AtMost(1.0))
+    }
+
     /// What is demanded of a boost, and what the paper says of it.
     fn boosted(&self, control: Control, tuning: Tuning, program: Program) -> [Check; 6] {
         let (guest, beside, how) = (control.words(), program.name(), tuning.words());
@@ -198,7 +226,7 @@ mod tests {
     use crate::observe::Rises;
 
     fn seen((tuning, program): Place, max_ns: u64, time: f64) -> Seen {
-        let case = Case { control: Control::Freertos, tuning, program, runs: 2 };
+        let case = Case::new(Control::Freertos, tuning, program, 2);
         let wakes = Wakes { count: 300, min_ns: 5_000, mean_ns: 10_000, max_ns };
         let runs = Sample(vec![time, time * 1.000_1]);
         let missed = max_ns / 1_009_000;

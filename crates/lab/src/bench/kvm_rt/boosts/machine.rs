@@ -20,36 +20,54 @@ const START_MS: u32 = 2_680;
 /// or the run is an error.
 const CONTROL_BEGIN: &str = "4.00";
 const BEGIN: &str = "4.50";
-/// For so long an interrupt boosts the vCPU whose guest says nothing then: the process has done its work by
-/// then, as a rule.
-const WINDOW: &str = "100us";
 
 /// Returns the description of the system, for the project at `root`.
 pub fn description(case: &Case, root: &Path) -> String {
     let images = Images::of(root);
     let vcpus = match case.tuning {
-        Tuning::Alone | Tuning::Above | Tuning::Pinned => pair::above(),
+        Tuning::Alone | Tuning::Above | Tuning::Pinned | Tuning::Realtime => pair::above(),
         Tuning::Equal => pair::equal(1),
-        Tuning::Calls | Tuning::Line | Tuning::Interrupts => {
-            let boost = format!("boost = {{ priority = {HIGH}, window = \"{WINDOW}\" }}");
-            format!("{{ pcpu = 1, priority = 0, {boost} }}")
+        Tuning::Calls | Tuning::Line | Tuning::Interrupts => boosted(case.control, ""),
+        Tuning::LateCalls | Tuning::LateLine | Tuning::LateInterrupts => {
+            boosted(case.control, ", timer_advance = \"0us\"")
         }
     };
     let image = match case.control {
         Control::Linux => pair::linux_image(&images.kernel, &images.initramfs),
         Control::Freertos => format!("kernel = {:?}\nreport = \"1M\"", images.rtos),
     };
-    let more = if case.tuning == Tuning::Line { "yield = true\n" } else { "" }.to_owned();
-    let control = Guest { image, identity: false, more, vcpus, told: told_control(case) };
+    let more = match case.tuning {
+        Tuning::Line | Tuning::LateLine => "yield = true\n",
+        Tuning::Realtime => "realtime = true\n",
+        _ => "",
+    };
+    let (told, more) = (told_control(case), more.to_owned());
+    let control = Guest { image, identity: false, more, vcpus, told };
     let second = if case.tuning == Tuning::Pinned { 0 } else { 1 };
     pair::description(&control, &case.program.guest(&images, second, Some(BEGIN)))
+}
+
+/// Returns for how long an interrupt boosts the vCPU whose guest says nothing then: several times what its process
+/// or task takes to begin and do its work. What is left of it goes to the guest's other work.
+const fn window(control: Control) -> &'static str {
+    match control {
+        Control::Linux => "100us",
+        Control::Freertos => "20us",
+    }
+}
+
+/// Returns the vCPU of a guest that is boosted, with `more` of its boost.
+fn boosted(control: Control, more: &str) -> String {
+    let window = window(control);
+    let boost = format!("boost = {{ priority = {HIGH}, window = \"{window}\"{more} }}");
+    format!("{{ pcpu = 1, priority = 0, {boost} }}")
 }
 
 /// Returns how the guest says what it runs, as both guests call that; none: it does not.
 const fn said(tuning: Tuning) -> Option<&'static str> {
     match tuning {
-        Tuning::Calls => Some("call"),
-        Tuning::Line => Some("line"),
+        Tuning::Calls | Tuning::LateCalls => Some("call"),
+        Tuning::Line | Tuning::LateLine => Some("line"),
         _ => None,
     }
 }

@@ -18,8 +18,6 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(90);
 /// How often a machine is held to be judged.
 const PERIOD: Duration = Duration::from_millis(5);
-/// Wake-ups of the real-time process for each counted run of the program, at least.
-const WAKES_A_RUN: u64 = 150;
 
 /// What a run brought.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,7 +97,7 @@ fn has_enough(case: &Case, wakes: Option<Wakes>, linux: &LinuxProgress) -> bool 
     let wakes = wakes.map_or(0, |wakes| wakes.count);
     let has_run =
         case.program == Program::Idle || counted(case, linux).0.len() == case.runs as usize;
-    has_run && wakes >= u64::from(case.runs) * WAKES_A_RUN
+    has_run && wakes >= case.wakes
 }
 
 /// Returns how late the real-time process was: from when its timer was due until it ran.

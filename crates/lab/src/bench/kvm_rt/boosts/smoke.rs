@@ -57,8 +57,7 @@ pub fn scenarios() -> Vec<Scenario> {
 /// Has one process after the other make itself a real-time one: there is no switch to it then. A process that its
 /// guest does not tell of waits for the other guest until it first sleeps, which few do in a run.
 fn becomes_urgent(bench: &Bench) -> Result<()> {
-    let case =
-        Case { control: Control::Linux, tuning: Tuning::Calls, program: Program::Idle, runs: 1 };
+    let case = Case::new(Control::Linux, Tuning::Calls, Program::Idle, 1);
     let told = Told { words: "cassata.wakes=1", each: 1, by: "timer" };
     let seen = wake(bench, "boosted-itself", &case, &told, PROCESSES)?;
     let Woken { wakes: processes, boosts, .. } = seen;
@@ -73,7 +72,7 @@ fn becomes_urgent(bench: &Bench) -> Result<()> {
 /// other guest has the core then until the next interrupt, a tick later or more.
 fn waits_for_packets(bench: &Bench) -> Result<()> {
     let program = Program::Compute;
-    let case = Case { control: Control::Linux, tuning: Tuning::Calls, program, runs: 8 };
+    let case = Case::new(Control::Linux, Tuning::Calls, program, 8);
     let words = format!("cassata.wakes={WAITS} cassata.packets");
     let told = Told { words: &words, each: WAITS.into(), by: "softirq" };
     let seen = wake(bench, "boosted-packets", &case, &told, TOLD * u64::from(WAITS))?;
@@ -144,7 +143,7 @@ fn wake(bench: &Bench, name: &str, case: &Case, told: &Told<'_>, least: u64) -> 
 fn run_programs(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("programs-boosted");
     for program in Program::packed() {
-        let case = Case { control: Control::Freertos, tuning: Tuning::Calls, program, runs: 1 };
+        let case = Case::new(Control::Freertos, Tuning::Calls, program, 1);
         measure(bench, &case, PROMPT_NS, &mut outcome)?;
     }
     bench.keep(&outcome)
@@ -152,7 +151,7 @@ fn run_programs(bench: &Bench) -> Result<()> {
 
 fn run_line(bench: &Bench, name: &str, control: Control, prompt_ns: u64) -> Result<()> {
     let mut outcome = Outcome::new(name);
-    let case = Case { control, tuning: Tuning::Line, program: Program::Compute, runs: RUNS };
+    let case = Case::new(control, Tuning::Line, Program::Compute, RUNS);
     measure(bench, &case, prompt_ns, &mut outcome)?;
     bench.keep(&outcome)
 }
