@@ -18,14 +18,9 @@ const WAKES_S: f64 = 0.003;
 
 /// Wake-ups of the real-time process for each counted run of the program, at least,
 const WAKES_A_RUN: u64 = 150;
-/// and in all, where longest latencies are compared. One in some thousand meets what its Linux does just then, and cannot
-/// be interrupted in, so of few it is by luck how many do; an RTOS has less of that.
-const fn compared_wakes(control: Control) -> u64 {
-    match control {
-        Control::Linux => 10_000,
-        Control::Freertos => 5_000,
-    }
-}
+/// and in all, where longest latencies are compared. One in a thousand or so meets what its Linux does just then, and cannot
+/// be interrupted in, so of few it is by luck how many do.
+const COMPARED_WAKES: u64 = 5_000;
 
 /// The guest with a real-time process and other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -138,7 +133,7 @@ impl Tuning {
     }
 
     /// Returns true if its longest latency is compared with that of another one.
-    const fn is_compared(self) -> bool {
+    pub const fn is_compared(self) -> bool {
         !matches!(self, Self::Alone | Self::Equal)
     }
 
@@ -197,8 +192,7 @@ pub fn cases(extent: Extent) -> Vec<Case> {
         all.extend(tunings.map(|&tuning| {
             let case = Case::new(control, tuning, program, runs);
             let is_compared = extent != Extent::Quick && tuning.is_compared();
-            let wakes =
-                if is_compared { compared_wakes(control).max(case.wakes) } else { case.wakes };
+            let wakes = if is_compared { COMPARED_WAKES.max(case.wakes) } else { case.wakes };
             Case { wakes, ..case }
         }));
     }

@@ -6,8 +6,12 @@ use super::case::{Case, Control, Tuning};
 use crate::guests::Images;
 use std::path::Path;
 
-/// Wake-ups of the real-time process of which it tells at once.
-pub const WAKES: u32 = 250;
+/// Returns of how many wake-ups of its real-time process Linux tells at once: each time the process starts anew, for which
+/// it may have to wait until the other guest lets it.
+pub const fn wakes_at_once(case: &Case) -> u32 {
+    if case.tuning.is_compared() { 1_000 } else { 250 }
+}
+
 /// Microseconds between two of them: neither a divisor of Linux's tick nor of a millisecond. `cyclictest`'s stand
 /// in guests/linux/init, too.
 pub const PERIOD_US: u32 = 1_009;
@@ -82,8 +86,9 @@ fn told_control(case: &Case) -> String {
     }
     let work = if case.tuning == Tuning::Alone { "" } else { " cassata.compute" };
     let says = said(case.tuning).map_or_else(String::new, |how| format!(" cassata.boost={how}"));
+    let wakes = wakes_at_once(case);
     let realtime =
-        format!("cassata.run=realtime cassata.wakes={WAKES} cassata.begin={CONTROL_BEGIN}");
+        format!("cassata.run=realtime cassata.wakes={wakes} cassata.begin={CONTROL_BEGIN}");
     command_line(INIT, &format!("{realtime} cassata.stay{work}{says}"))
 }
 

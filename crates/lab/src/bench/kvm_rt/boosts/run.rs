@@ -30,7 +30,7 @@ pub struct Seen {
     /// When its longest latency rose, ns.
     pub rises: Rises,
     /// Periods in which it did not begin. FreeRTOS makes up for them. Linux does not, and tells no more than its longest
-    /// latency of each [`machine::WAKES`]: it missed those, and maybe others where it missed any.
+    /// latency of each [`machine::wakes_at_once`]: it missed those, and maybe others where it missed any.
     pub missed: u64,
     /// Time of each run of the other guest's program but the first, seconds.
     pub runs: Sample,

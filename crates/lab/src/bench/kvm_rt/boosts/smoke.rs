@@ -103,8 +103,10 @@ struct Woken {
 /// Runs `case` until processes of its Linux, which is `told` what these wait for, have woken `least` times, and keeps
 /// what it saw as `name`.
 fn wake(bench: &Bench, name: &str, case: &Case, told: &Told<'_>, least: u64) -> Result<Woken> {
-    let (text, usual) =
-        (machine::description(case, &bench.root), format!("cassata.wakes={}", machine::WAKES));
+    let (text, usual) = (
+        machine::description(case, &bench.root),
+        format!("cassata.wakes={}", machine::wakes_at_once(case)),
+    );
     ensure!(text.contains(&usual), "there is no `{usual}` to replace");
     let bundle = bench.pack(&bench.kept(&text.replace(&usual, told.words))?)?;
     let (mut seen, mut before) = (Woken::default(), None);
