@@ -5,7 +5,7 @@ use crate::parts::{Mask, NEVER};
 use crate::shared::{BOARD, EPOCH, SIGNS};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
-use sched::{Instant, Member, VcpuId, VcpuSet};
+use sched::{Instant, Member, State, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Returns the vCPUs that this core owns. It looks only at those that may come here,
@@ -56,7 +56,8 @@ impl Pcpu {
         self.displacement.check();
         self.visitors.check(owned);
         self.kernel_wait.check(self.roster.loaded_id());
-        self.timer_advance.check(owned);
+        let asleep = |id: &VcpuId| self.scheduler.state(*id) == Some(State::Sleeping);
+        self.timer_advance.check(owned - owned.iter().filter(asleep).collect());
         self.consolidation.check();
         self.coordination.check();
         self.idle_news.check(self.ledger.since());

@@ -155,7 +155,8 @@ impl Pcpu {
         let goes_on = delayer != next
             && self.loaded_is_current()
             && self.scheduler.is_ready_to_work(delayer)
-            && !self.jobs.before_guest().has(delayer);
+            // Its guest is not in its kernel then, but waits for an interrupt.
+            && !(self.jobs.before_guest() | self.timer_advance.early()).has(delayer);
         if !goes_on {
             return None;
         }

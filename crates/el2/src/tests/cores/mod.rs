@@ -26,6 +26,7 @@
 //! ```
 
 mod drive;
+mod early;
 mod every;
 mod guests;
 mod hang;

@@ -9,7 +9,7 @@ use crate::arch::timer::VIRTUAL_INTID;
 use crate::arch::vectors::{self, Vector};
 use crate::exits;
 use crate::pcpu::Pcpu;
-use abi::platform::{GICD_BASE, GICR_BASE};
+use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE};
 use sched::VcpuId;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -46,17 +46,26 @@ fn store(core: &mut Pcpu, ipa: u64, value: u32) {
     trap(core, WRITE);
 }
 
-/// Lets the loaded guest have the interrupt of its virtual timer.
+/// Lets the loaded guest, which is the first of its VM, have the interrupt of its virtual timer.
 pub fn enable_timer(core: &mut Pcpu) {
-    // Any priority, group 1.
+    open_interface();
+    store(core, GICD_BASE, 1 << 1);
+    enable_timer_of(core, 0);
+}
+
+/// The loaded guest takes interrupts of any priority, of group 1.
+pub fn open_interface() {
     const OPEN: u64 = 0xff << 24 | 1 << 1;
     machine::with(|machine| {
         machine.core_mut().registers[Register::named("ich_vmcr_el2").0] = OPEN;
     });
-    const SGI_BASE: u64 = GICR_BASE + 0x1_0000;
-    store(core, GICD_BASE, 1 << 1);
-    store(core, SGI_BASE + 0x80, u32::MAX);
-    store(core, SGI_BASE + 0x100, 1 << VIRTUAL_INTID);
+}
+
+/// The loaded guest enables the interrupt of the virtual timer of a vCPU of its VM.
+pub fn enable_timer_of(core: &mut Pcpu, index: u64) {
+    let sgi_base = GICR_BASE + GICR_STRIDE * index + 0x1_0000;
+    store(core, sgi_base + 0x80, u32::MAX);
+    store(core, sgi_base + 0x100, 1 << VIRTUAL_INTID);
 }
 
 /// Has the loaded guest wait for its timer, which fires so many ticks from now on.
@@ -67,6 +76,13 @@ pub fn sleep(core: &mut Pcpu, ticks: u64) {
         (registers[CNTV_CVAL.0], registers[CNTV_CTL.0]) = (at, 1);
     });
     trap(core, ec::WFX << 26);
+}
+
+/// The loaded guest switches a sibling on, by CPU_ON of PSCI.
+pub fn switch_on(core: &mut Pcpu, sibling: u64) {
+    let caller = core.loaded_mut().expect("a guest runs");
+    caller.general().x[..4].copy_from_slice(&[0xc400_0003, sibling, 0x4000_0000, 0]);
+    trap(core, ec::HVC64 << 26);
 }
 
 /// Runs a program as soon as the first guest of a machine with one core is loaded.

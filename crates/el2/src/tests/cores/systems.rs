@@ -160,6 +160,14 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         let prepared = prepare("turns-of-vms.served", &served, directory);
         all.push(prepared.unwrap_or_else(|report| panic!("turns-of-vms.served: {report}")));
     }
+    // One whose siblings are real-time vCPUs of unequal priority, above another VM.
+    if name == "unequal-2" {
+        let other = "\n[[vm]]\nname = \"other\"\nkernel = \"flat.bin\"\nformat = \"flat\"\n\
+                     memory = { size = \"64M\" }\nvcpus = [{ pcpu = 0, priority = 0 }]\n";
+        let realtime = text.replace("[[vm]]\n", "[[vm]]\nrealtime = true\n") + other;
+        let prepared = prepare("unequal-2.realtime", &realtime, directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("unequal-2.realtime: {report}")));
+    }
     // One whose siblings meet, and may say so.
     if text.contains(WRITTEN) && name.starts_with("moved-") {
         let written = format!("{WRITTEN}\nyield = true");

@@ -38,10 +38,7 @@ fn no_core_is_interrupted_for_a_vcpu_that_is_off() {
         rings();
         interrupt_sibling(core);
         assert!(!rings(), "it is off");
-        // CPU_ON of PSCI.
-        let general = core.loaded_mut().expect("a guest runs").general();
-        general.x[..4].copy_from_slice(&[0xc400_0003, SIBLING as u64, 0x4000_0000, 0]);
-        trap(core, ec::HVC64 << 26);
+        program::switch_on(core, SIBLING as u64);
         assert_eq!(core.loaded_mut().expect("a guest runs").general().x[0], 0, "CPU_ON");
         assert!(rings(), "it is switched on");
     });
