@@ -134,6 +134,9 @@ pub const NO_DELAY_LIMIT: u64 = u64::MAX;
 pub const MAX_SIBLING_GRACE_NS: u64 = 10_000_000;
 /// Longest [`Vcpu::timer_advance_ns`].
 pub const MAX_TIMER_ADVANCE_NS: u32 = 50_000;
+/// How much longer than its [`Vcpu::timer_advance_ns`] a boost lasts, at least: its guest takes the timer's interrupt
+/// meanwhile.
+pub const MIN_BOOST_NS: u32 = 1_000;
 /// Shortest [`Header::consolidation_window_ns`]: looking must stay cheap against it.
 pub const MIN_CONSOLIDATION_WINDOW_NS: u64 = 100_000;
 /// Longest [`Header::consolidation_window_ns`].
@@ -455,7 +458,7 @@ pub struct Vcpu {
     pub rotation: u16,
     /// How long before its virtual timer fires a sleeping vCPU is given its core, at most
     /// that if it adapts, and one that may be boosted is boosted; 0: not before. Only for a real-time VM, which
-    /// may adapt, and for a vCPU that interrupts boost, for less than its window.
+    /// may adapt, and for a vCPU that interrupts boost, for less than its window and its budget.
     pub timer_advance_ns: u32,
     /// What limits it: see [`server`].
     pub server: u32,

@@ -7,8 +7,8 @@ use abi::platform::UART_INTID;
 use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
 use abi::system::vm_flags::{DEVICES, INTERRUPTS_STAY, REALTIME};
 use abi::system::{
-    Confined, Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, Virtio,
-    parts,
+    Confined, Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_BOOST_NS, MIN_WATCHDOG_NS,
+    System, Virtio, parts,
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -151,7 +151,7 @@ fn boost_in_advance(system: &mut System, window_ns: u32) {
     boost_unsaid(system);
     system.header.version |= parts::BOOSTS;
     set_advance(system, 0, 10_000);
-    system.vcpus[0].boost_window_ns = 10_001;
+    system.vcpus[0].boost_window_ns = 10_000 + MIN_BOOST_NS;
     assert_eq!(system.validate(), Ok(()), "a window that is longer");
     system.vcpus[0].boost_window_ns = window_ns;
 }

@@ -14,9 +14,10 @@ use super::{Confined, SMMU_SIZE, STREAMS};
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_BOOST_PERIOD_NS, MAX_BOOSTS,
     MAX_CONSOLIDATION_WINDOW_NS, MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS,
-    MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS,
-    MIN_QUANTUM_NS, MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END,
-    System, VERSION, Vcpu, Vm, flags, part, parts, server, stage1, vcpu_flags, vm_flags,
+    MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_BOOST_NS, MIN_BUDGET_NS,
+    MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE,
+    RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags, part, parts, server, stage1,
+    vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -379,8 +380,9 @@ impl System {
         if self.is_realtime(vcpu) {
             MAX_TIMER_ADVANCE_NS
         } else {
-            // Its boost has to last until the timer fires.
-            vcpu.boost_window_ns.saturating_sub(1).min(MAX_TIMER_ADVANCE_NS)
+            // Its boost has to last until the timer fires, on a board with a slow counter, too.
+            let lasts = vcpu.boost_window_ns.min(vcpu.boost_budget_ns);
+            lasts.saturating_sub(MIN_BOOST_NS).min(MAX_TIMER_ADVANCE_NS)
         }
     }
 

@@ -7,6 +7,7 @@
 use super::Pcpu;
 use crate::arch::timer;
 use crate::bug::bug;
+use crate::parts::NEVER;
 use abi::service::{BUSY, INVALID_PARAMETER, NOT_ALLOWED, NOT_SUPPORTED, boost};
 use core::sync::atomic::Ordering;
 use notes::each;
@@ -80,7 +81,9 @@ impl Pcpu {
         notes::needs::<{ each::BOOST }>();
         self.follow_line(now);
         self.foresee_rise();
-        let decision = self.scheduler.decide_with_boosts(now);
+        let mut decision = self.scheduler.decide_with_boosts(now);
+        // What a timer far ahead boosts is no reason not to look at the load.
+        decision.decide_by(self.consolidation.look_at());
         self.say_awaited(&decision);
         decision
     }
@@ -107,8 +110,11 @@ impl Pcpu {
     /// one before and set its timer anew.
     fn foresee_rise(&mut self) {
         if let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) {
-            let at = timer::loaded_deadline().0.saturating_sub(vcpu.timer_advance());
-            self.scheduler.rises_at(vcpu.id(), Instant(at));
+            let at = match timer::loaded_deadline() {
+                NEVER => NEVER,
+                deadline => Instant(deadline.0.saturating_sub(vcpu.timer_advance())),
+            };
+            self.scheduler.rises_at(vcpu.id(), at);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A real-time vCPU gets its core before its own timer fires.
+//! A real-time vCPU gets its core before its own timer fires, and so does one that interrupts boost.
 //!
 //! The deadline of a timer is known beforehand. EL2 therefore sets its own timer earlier
 //! than the timer of a sleeping vCPU, by the vCPU's *advance*. When the vCPU's timer fires,
@@ -10,7 +10,8 @@
 //!
 //! For the scheduler such a vCPU is ready, and has the core. It counts as *woken early* until
 //! it has an interrupt that ends its WFI, or a vCPU displaces it, or it has to sleep on
-//! because its timer's interrupt is disabled.
+//! because its timer's interrupt is disabled. No vCPU displaces one with a boost, which has no policy: if it loses
+//! its core, it stays as it is until it has that again.
 
 use super::Pcpu;
 use crate::arch::{cpu, timer};

@@ -12,8 +12,8 @@
 //! in each period, and its *window* after an interrupt, of which the guest has said nothing. Each
 //! interrupt begins the window anew. The first period begins with the first boost, and each later one
 //! with the first boost after the period before has ended. What is refused because the limit is spent is not
-//! forgotten: an interrupt boosts the vCPU when the next period may begin, and so does what the guest has
-//! said, if it holds still. So a vCPU runs at its higher priority for
+//! forgotten: an interrupt boosts the vCPU when the next period may begin, as does one that had less than its window, and
+//! what the guest has said, if it holds still. So a vCPU runs at its higher priority for
 //! at most two budgets in any time as long as a period, and one in the long run.
 
 use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Reported, Scheduler, VcpuId};
@@ -58,7 +58,7 @@ pub(super) struct State {
     has_risen: bool,
     /// The guest has said that it is urgent, and nothing else since.
     is_urgent: bool,
-    /// An interrupt did not boost it, as its limit was spent.
+    /// An interrupt did not boost it for its window, as its limit was spent by then.
     is_owed: bool,
 }
 
@@ -76,6 +76,13 @@ impl State {
             Some(window) if interrupt && !self.is_urgent => window,
             _ => Duration::MAX,
         }
+    }
+
+    /// Boosts it for so long, as far as its limit allows. An interrupt that has less than a window is owed the rest: its
+    /// guest may not even have taken it by then, as a timer may boost before it fires.
+    fn grants(&mut self, time: Duration, interrupt: bool) {
+        self.grant = self.left.min(time);
+        self.is_owed = interrupt && self.grant < time;
     }
 
     /// Returns true if a new period boosts it, where it is not boosted.
@@ -216,7 +223,8 @@ impl Scheduler {
         if !state.is_boosted || now >= state.next || state.left.0 <= taken.0 {
             return false;
         }
-        state.grant = state.left.min(Duration(state.lasts(interrupt).0.saturating_add(taken.0)));
+        let lasts = Duration(state.lasts(interrupt).0.saturating_add(taken.0));
+        state.grants(lasts, interrupt);
         boosts.rising &= !(1 << at);
         true
     }
@@ -321,13 +329,13 @@ impl Scheduler {
         if now >= state.next {
             (state.next, state.left) = (now.after(state.is.period), state.is.budget);
         }
-        state.grant = state.left.min(window);
+        let was_owed = state.is_owed;
+        state.grants(window, interrupt);
         if state.grant.0 == 0 {
             // Its window is not nothing, so its limit is spent.
-            state.is_owed |= interrupt;
+            state.is_owed |= was_owed;
             return false;
         }
-        state.is_owed = false;
         let (is_new, high) = (!state.is_boosted, state.high);
         if is_new {
             self.change_position(at, usize::from(high) & POSITION);

@@ -95,6 +95,13 @@ impl Compact {
         Self { until: until.unwrap_or(Instant::NEVER), run, idles }
     }
 
+    /// Has the core decide again by this instant, if it is to decide again at all.
+    pub fn decide_by(&mut self, at: Instant) {
+        if self.until != Instant::NEVER {
+            self.until = self.until.min(at);
+        }
+    }
+
     /// Returns the vCPU that has the core, whether it runs or idles.
     #[must_use]
     pub fn owner(&self) -> Option<VcpuId> {

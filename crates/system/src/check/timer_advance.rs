@@ -6,7 +6,7 @@ use crate::code::Code;
 use crate::draft::{At, DraftBoost, DraftVm};
 use crate::model::Vm;
 use crate::problem::Problems;
-use abi::system::MAX_TIMER_ADVANCE_NS;
+use abi::system::{MAX_TIMER_ADVANCE_NS, MIN_BOOST_NS};
 
 /// Advance of a vCPU that shares its pCPU, if its VM or its boost states none. A switch and a
 /// departure take some 1000 instructions in QEMU, and the other guest may be at EL2
@@ -50,7 +50,8 @@ fn check_boost(boost: &DraftBoost, problems: &mut Problems) {
             .hint("leave it out, or give `boost` a `window`");
         return;
     };
-    let longest = window.get_ref().saturating_sub(1).min(MAX_TIMER_ADVANCE_NS.into());
+    let lasts = boost.budget.as_ref().map_or(u64::MAX, |at| *at.get_ref()).min(*window.get_ref());
+    let longest = lasts.saturating_sub(MIN_BOOST_NS.into()).min(MAX_TIMER_ADVANCE_NS.into());
     let what = "the timer advance of a boost";
     time_in(0..=longest, Some(advance), what, Code::TimerAdvance, problems);
 }

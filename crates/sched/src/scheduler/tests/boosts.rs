@@ -78,6 +78,23 @@ fn an_interrupt_that_comes_when_the_limit_is_spent_boosts_in_the_next_period() {
     core.check();
 }
 
+/// A boost begins before its timer fires, and may be over by then.
+#[test]
+fn an_interrupt_that_had_less_than_its_window_boosts_in_the_next_period() {
+    let mut core = three(boost(5, Duration(4), 20, Some(3)));
+    core.wake(RISES);
+    assert_eq!(core.decide(Instant(10)).until, Some(Instant(13)));
+    core.rises_at(RISES, Instant(15));
+    assert_eq!(core.decide(Instant(13)).until, Some(Instant(15)));
+    assert_eq!(core.decide(Instant(15)).until, Some(Instant(16)), "the rest of its limit");
+    core.rises_at(RISES, Instant(15));
+    let decision = core.decide(Instant(16));
+    assert_eq!((decision.run, decision.until), (Some(VcpuId(2)), Some(Instant(30))));
+    assert_eq!(core.decide(Instant(30)).until, Some(Instant(33)), "a window");
+    assert_eq!(core.decide(Instant(33)).until, None, "and that is all");
+    core.check();
+}
+
 /// What its guest said before it slept holds when it wakes, also without a window.
 #[test]
 fn a_refused_guest_that_sleeps_is_boosted_when_it_wakes_in_the_next_period() {

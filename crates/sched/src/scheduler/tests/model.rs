@@ -217,8 +217,10 @@ impl Model {
             (boosts.next, boosts.left) = (now + boosts.is.period.0, boosts.is.budget.0);
         }
         boosts.grant = boosts.left.min(window);
-        boosts.owed = boosts.grant == 0 && (interrupt || boosts.owed);
+        let was_owed = boosts.owed;
+        boosts.owed = interrupt && boosts.grant < window;
         if boosts.grant == 0 {
+            boosts.owed |= was_owed;
             return false;
         }
         if !boosts.is_boosted {
@@ -238,8 +240,9 @@ impl Model {
         if stands {
             boosts.urgent |= !interrupt;
             let window = boosts.is.window.filter(|_| !boosts.urgent);
-            let grant = window.map_or(boosts.left, |window| boosts.left.min(window.0 + taken));
-            (boosts.rising, boosts.grant) = (false, grant);
+            let time = window.map_or(u64::MAX, |window| window.0 + taken);
+            (boosts.rising, boosts.grant) = (false, boosts.left.min(time));
+            boosts.owed = interrupt && boosts.grant < time;
         }
         stands
     }
