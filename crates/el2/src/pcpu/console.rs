@@ -6,6 +6,7 @@
 
 mod line;
 
+use line::write_begin;
 pub use line::{Line, Piece};
 
 use super::Pcpu;
@@ -343,7 +344,7 @@ fn next_byte(channel: usize) -> Option<u8> {
 /// Begins a line for the hypervisor's ring.
 #[inline(never)]
 pub fn begin_line(line: &mut Line) {
-    Piece::Label("cassata: ").write(line);
+    write_begin(line);
 }
 
 /// Puts a line into the hypervisor's ring, at once: lines of several cores do not mix. What does

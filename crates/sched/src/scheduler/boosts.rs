@@ -78,13 +78,6 @@ impl State {
         }
     }
 
-    /// Boosts it for so long, as far as its limit allows. An interrupt that has less than a window is owed the rest: its
-    /// guest may not even have taken it by then, as a timer may boost before it fires.
-    fn grants(&mut self, time: Duration, interrupt: bool) {
-        self.grant = self.left.min(time);
-        self.is_owed = interrupt && self.grant < time;
-    }
-
     /// Returns true if a new period boosts it, where it is not boosted.
     const fn wants_next_period(&self) -> bool {
         self.is_urgent || self.is_owed
@@ -224,7 +217,8 @@ impl Scheduler {
             return false;
         }
         let lasts = Duration(state.lasts(interrupt).0.saturating_add(taken.0));
-        state.grants(lasts, interrupt);
+        // Its guest takes that interrupt now, so nothing is owed if this is less.
+        state.grant = state.left.min(lasts);
         boosts.rising &= !(1 << at);
         true
     }
@@ -249,8 +243,7 @@ impl Scheduler {
     }
 
     /// Records that there is an interrupt for a vCPU with work. Returns true if that is to boost it.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn begins_to_rise(&mut self, at: usize) -> bool {
         notes::needs::<{ each::BOOST }>();
         let entry = self.entries[at];
@@ -330,7 +323,9 @@ impl Scheduler {
             (state.next, state.left) = (now.after(state.is.period), state.is.budget);
         }
         let was_owed = state.is_owed;
-        state.grants(window, interrupt);
+        state.grant = state.left.min(window);
+        // A timer may boost before it fires: its guest may not have taken that by the end of less than a window.
+        state.is_owed = interrupt && state.grant < window;
         if state.grant.0 == 0 {
             // Its window is not nothing, so its limit is spent.
             state.is_owed |= was_owed;

@@ -242,7 +242,6 @@ impl Model {
             let window = boosts.is.window.filter(|_| !boosts.urgent);
             let time = window.map_or(u64::MAX, |window| window.0 + taken);
             (boosts.rising, boosts.grant) = (false, boosts.left.min(time));
-            boosts.owed = interrupt && boosts.grant < time;
         }
         stands
     }
