@@ -26,7 +26,7 @@ const ALONE_WOKEN_NS: u64 = 1_538;
 /// `hostile-alone` fails if it is another one.
 const NEIGHBOUR_NS: u64 = 96_733;
 /// Like [`NEIGHBOUR_NS`] where another core wakes FreeRTOS, in `hostile-woken-alone`.
-const NEIGHBOUR_WOKEN_NS: u64 = 96_646;
+const NEIGHBOUR_WOKEN_NS: u64 = 96_649;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
 const WOKEN_MS: u64 = 20;
 /// Fewer activations than that in those tell nothing: one in the mean of a tenth of a millisecond.
