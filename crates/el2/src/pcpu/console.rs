@@ -6,8 +6,7 @@
 
 mod line;
 
-use line::write_begin;
-pub use line::{Line, Piece};
+pub use line::{Line, Piece, begin_line};
 
 use super::Pcpu;
 use crate::arch::atomic::AtomicBool;
@@ -339,12 +338,6 @@ fn next_byte(channel: usize) -> Option<u8> {
         None => LOG.pop(),
         Some(vm) => VMS[vm].uart.carry(),
     }
-}
-
-/// Begins a line for the hypervisor's ring.
-#[inline(never)]
-pub fn begin_line(line: &mut Line) {
-    write_begin(line);
 }
 
 /// Puts a line into the hypervisor's ring, at once: lines of several cores do not mix. What does

@@ -67,8 +67,6 @@ impl Default for Line {
 const TEXT: usize = 64;
 /// Bytes of a label that are written at most.
 const LABEL: usize = 24;
-/// Bytes of what each line begins with.
-const BEGIN: usize = 9;
 /// Bytes of a name at most.
 const NAME: usize = 16;
 /// Decimal digits of a number at most.
@@ -76,11 +74,11 @@ const DIGITS: usize = 3;
 /// Hexadecimal digits of a number.
 const NIBBLES: usize = 16;
 
-/// Writes what each line begins with, whose length is known.
-pub fn write_begin(line: &mut Line) {
+/// Begins a line for the hypervisor's ring.
+#[inline(never)]
+pub fn begin_line(line: &mut Line) {
     const WORDS: &str = "cassata: ";
-    const { assert!(WORDS.len() == BEGIN) };
-    write_text::<BEGIN>(WORDS, line);
+    write_text::<{ WORDS.len() }>(WORDS, line);
 }
 
 impl<'a> From<&'a str> for Piece<'a> {

@@ -18,8 +18,8 @@ const WAKES_S: f64 = 0.003;
 
 /// Wake-ups of the real-time process for each counted run of the program, at least,
 const WAKES_A_RUN: u64 = 150;
-/// and in all, where longest latencies are compared. One in a thousand or so meets what its Linux does just then, and cannot
-/// be interrupted in, so of few it is by luck how many do.
+/// and in all, where longest latencies are compared. Now and then one meets what its Linux does just then without being
+/// interrupted, so of few it is by luck whether any does.
 const COMPARED_WAKES: u64 = 5_000;
 
 /// The guest with a real-time process and other work.
