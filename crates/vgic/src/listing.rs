@@ -92,9 +92,6 @@ impl Work {
 /// EOIs that the hardware counts at most.
 const MOST_ENDS: usize = 31;
 
-/// In an attention set: the word of private interrupts.
-const PRIVATE: u32 = 1;
-
 /// Interrupts that a guest has ended, and of which the short cut takes note.
 const RETIRED: usize = 2;
 
@@ -143,11 +140,8 @@ impl CpuInterface {
             && self.backlog == 0
             && self.maintenance == Maintenance::default();
         let is_one = attention.is_power_of_two() && attention != UNFINISHED;
-        // Those behind the first one, and behind the second: cheaper than a count.
-        let others = self.used & self.used.wrapping_sub(1);
-        let are_few = others & others.wrapping_sub(1) == 0;
         // A register that tells of an end is not empty.
-        let is_free = self.used & !hw.empty() == 0 && are_few;
+        let is_free = self.used & !hw.empty() == 0 && self.used.count_ones() as usize <= RETIRED;
         if !is_quiet || !is_one || !is_free {
             return Tried::Not;
         }
@@ -157,16 +151,6 @@ impl CpuInterface {
             if register.is_pending() || register.is_active() {
                 return Tried::Not;
             }
-        }
-        let is_listed = others == 0
-            && match (attention, self.used) {
-                (PRIVATE, _) => self.list_only::<true>(gic, hw, attention),
-                // A shared one takes more to claim.
-                (_, 0) => false,
-                _ => self.list_only::<false>(gic, hw, attention),
-            };
-        if is_listed {
-            return Tried::Listed;
         }
         for index in Bits::of(self.used).at_most::<RETIRED>() {
             self.unlist(gic, hw, index as usize, ListRegister(0));
@@ -191,51 +175,6 @@ impl CpuInterface {
         }
         self.backlog |= news;
         Tried::InVain
-    }
-
-    /// Lists an interrupt that was posted, if it is the only one of its word that pends, and either the only one
-    /// that is listed, which the guest has ended, or private, with none listed. The former stays claimed meanwhile.
-    #[inline(never)]
-    fn list_only<const IS_PRIVATE: bool>(
-        &mut self,
-        gic: &Gic,
-        hw: &mut impl Hardware,
-        attention: u32,
-    ) -> bool {
-        let word = if IS_PRIVATE { 0 } else { attention.trailing_zeros() as usize };
-        let bank = gic.bank(self.vcpu, word);
-        let bit = bank.pending.load(Ordering::Relaxed);
-        let intid = word as u32 * 32 + bit.trailing_zeros();
-        let is_claimed = self.used != 0;
-        let index = if is_claimed { self.used.trailing_zeros() as usize } else { 0 };
-        let is_this = !is_claimed || self.intids.get(index) == Some(&(intid as u16));
-        // Before anything is done, as it may well be that there are several, or another one.
-        let is_simple = bit.is_power_of_two() && is_this && self.active & self.used == 0;
-        if !is_simple || bank.has_requests() {
-            return false;
-        }
-        // Before all that it tells of is read.
-        let news = self.take_attention(gic);
-        if !IS_PRIVATE {
-            // As in `list_with`.
-            fence(Ordering::SeqCst);
-        }
-        let own = if is_claimed { bit } else { 0 };
-        let listed = bank.listed.load(Ordering::Acquire) & !own;
-        let busy = listed | bank.active.load(Ordering::Acquire);
-        let wanted = bank.wanted(gic.ctlr.load(Ordering::Relaxed)) & !busy;
-        let is_here = IS_PRIVATE || gic.target(intid) == Some(self.vcpu);
-        if news != attention || wanted != bit || !is_here || !bank.take_latch(bit) {
-            self.backlog |= news;
-            return false;
-        }
-        if !is_claimed {
-            bank.listed.fetch_or(bit, Ordering::AcqRel);
-        }
-        self.latest = None;
-        let taken = (true, bank.is_level(bit));
-        self.write_pending(gic, hw, index, Choice::new(gic, self.vcpu, intid), taken);
-        true
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the
