@@ -110,10 +110,7 @@ impl Pcpu {
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
                 if self.is_going_off(id) {
-                    let _ = self.offline(id);
-                    // It may have been off before: a request to switch it on stays, and is
-                    // accepted when all is given back.
-                    self.offline_later(id);
+                    self.go_on_offline(id);
                 } else if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                     self.deliver_pending(id);
                 } else {

@@ -14,6 +14,7 @@
 //! | `every` | every trap of some kinds, one after the other |
 //! | `hang` | a core that hangs, and what others report |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
+//! | `resets` | a VM is reset while a vCPU of it is switched off |
 //! | `unheard` | an interrupt for a vCPU that is off |
 //! | `stays` | a vCPU that waits for a timer that is near |
 //! | `woken` | a doorbell that comes when a timer wakes a vCPU |
@@ -35,6 +36,7 @@ mod off;
 mod program;
 mod quiet;
 mod reached;
+mod resets;
 mod silent;
 mod stays;
 mod supply;
