@@ -150,3 +150,62 @@ fn a_guest_at_rest_costs_few_looks() {
     let (_, looks) = measure(|| world.write_bit(0, ISENABLER, 40));
     assert!(looks <= 5, "{looks} looks");
 }
+
+/// An interrupt that comes again once the guest has ended it stays claimed; another one does not.
+#[test]
+fn what_comes_again_costs_less() {
+    for [one, other] in [[1, 2], [40, 41]] {
+        let mut world = World::new(1, 4);
+        for intid in [one, other] {
+            world.make_edge(0, intid);
+            world.enable(0, intid, 0x80);
+        }
+        let mut costs = |intid| {
+            let (most, _) = measure(|| {
+                world.post(0, intid);
+                assert_eq!(world.sync(0), 1);
+            });
+            let listed = world.listed(0);
+            assert_eq!(world.acknowledge(0), intid);
+            world.end(0, intid);
+            (most, listed)
+        };
+        let [first, again, another, once_more] = [one, one, other, other].map(&mut costs);
+        assert!(again.0 + 4 <= another.0, "{} for another one, {} again", another.0, again.0);
+        assert!(another.0 <= first.0 + 8, "{} first, {} for another one", first.0, another.0);
+        assert_eq!((again.0, again.1), (once_more.0, first.1));
+    }
+}
+
+/// One that went to another vCPU meanwhile does not stay claimed.
+#[test]
+fn what_comes_again_for_another_vcpu_goes_there() {
+    let mut world = World::new(2, 4);
+    world.enable(0, 40, 0x80);
+    for vcpu in [0, 0, 1, 1, 0] {
+        world.route(0, 40, vcpu);
+        world.post(0, 40);
+        assert_eq!(world.drain(1 - vcpu as usize), []);
+        assert_eq!(world.drain(vcpu as usize), [40]);
+    }
+}
+
+/// What is listed again is listed as its registers say by then.
+#[test]
+fn what_comes_again_is_as_its_registers_say() {
+    let mut world = World::new(1, 4);
+    let mut priorities = Vec::new();
+    for priority in [0x80, 0x40, 0x40, 0xc0] {
+        world.enable(0, 1, priority);
+        world.post(0, 1);
+        world.sync(0);
+        priorities.extend(world.listed(0).iter().map(|register| register.priority()));
+        assert_eq!(world.drain(0), [1]);
+    }
+    assert_eq!(priorities, [0x80, 0x40, 0x40, 0xc0]);
+    world.write_bit(0, addresses::ICENABLER, 1);
+    world.post(0, 1);
+    assert_eq!(world.drain(0), [], "it is disabled");
+    world.write_bit(0, ISENABLER, 1);
+    assert_eq!(world.drain(0), [1]);
+}
