@@ -235,7 +235,7 @@ impl CpuInterface {
             // As in `list_with`.
             fence(Ordering::SeqCst);
         }
-        // Before the latch is taken: the interrupt pends here or there for whoever reads its state.
+        // Before the latch is taken: the interrupt pends here or there for a vCPU that reads its state.
         let others = bank.listed.load(Ordering::Acquire) & !bit;
         if !is_claimed {
             bank.listed.fetch_or(bit, Ordering::AcqRel);

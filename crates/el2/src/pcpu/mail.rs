@@ -20,7 +20,15 @@ impl Pcpu {
             if cpu::interrupt_pending() {
                 self.give_way(doorbell, false, true);
             }
-        } else if let Some((left, pends)) = self.read_until_interrupted() {
+        } else {
+            self.read_several(doorbell);
+        }
+    }
+
+    /// Reads messages until an interrupt pends, and gives way to that.
+    #[inline(never)]
+    fn read_several(&mut self, doorbell: Doorbell) {
+        if let Some((left, pends)) = self.read_until_interrupted() {
             self.give_way(doorbell, left, pends);
         }
     }
@@ -59,7 +67,7 @@ impl Pcpu {
         if Doorbell::with(intid).is_some() {
             self.end_doorbell(intid);
         } else if intid < gic::SPECIAL {
-            self.take(intid);
+            self.take_no_doorbell(intid);
         }
         let mut again = ended | u64::from(left) << doorbell as u32;
         if again != 0 && self.is_patient_mail() {

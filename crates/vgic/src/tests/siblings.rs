@@ -15,7 +15,7 @@ use std::rc::Rc;
 enum Act {
     Post(u32),
     ClearPending(u32),
-    /// Of an interrupt that is not posted.
+    /// An interrupt that is not posted becomes active.
     SetActive(u32),
     Disable(u32),
 }

@@ -177,7 +177,7 @@ fn what_comes_again_costs_less() {
     }
 }
 
-/// One that went to another vCPU meanwhile does not stay claimed.
+/// An interrupt that went to another vCPU meanwhile does not stay claimed.
 #[test]
 fn what_comes_again_for_another_vcpu_goes_there() {
     let mut world = World::new(2, 4);

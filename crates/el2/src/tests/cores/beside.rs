@@ -13,7 +13,7 @@ use sched::{Member, Message, VcpuId};
 /// Two vCPUs that take turns.
 const FIRST: VcpuId = VcpuId(0);
 const SECOND: VcpuId = VcpuId(1);
-/// The interrupt: of a device that is nobody's, bit 8 of the second word.
+/// The interrupt: of a device that no VM has, bit 8 of the second word.
 const INTID: u32 = 40;
 const BIT: u32 = 1 << 8;
 
