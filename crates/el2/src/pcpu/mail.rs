@@ -20,15 +20,7 @@ impl Pcpu {
             if cpu::interrupt_pending() {
                 self.give_way(doorbell, false, true);
             }
-        } else {
-            self.read_several(doorbell);
-        }
-    }
-
-    /// Reads messages until an interrupt pends, and gives way to that.
-    #[inline(never)]
-    fn read_several(&mut self, doorbell: Doorbell) {
-        if let Some((left, pends)) = self.read_until_interrupted() {
+        } else if let Some((left, pends)) = self.read_until_interrupted() {
             self.give_way(doorbell, left, pends);
         }
     }
@@ -37,11 +29,11 @@ impl Pcpu {
     /// that vCPU. What else comes meanwhile rings again.
     #[inline(always)]
     fn only_message(&mut self) -> Option<VcpuId> {
+        let mailbox = BOARD.mailbox(self.index);
+        let member = mailbox.only(Message::Vcpus)?;
         if !self.unread.is_empty() || self.mask.keeps_ordinary() {
             return None;
         }
-        let mailbox = BOARD.mailbox(self.index);
-        let member = mailbox.only(Message::Vcpus)?;
         let id = VcpuId::numbered(member);
         self.roster.get(id).filter(|vcpu| vcpu.is_on())?;
         // No other core takes it.

@@ -21,10 +21,10 @@ const CROWD_MS: u64 = 30;
 /// if it is another one.
 const ALONE_NS: u64 = 664;
 /// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
-const ALONE_WOKEN_NS: u64 = 1_357;
+const ALONE_WOKEN_NS: u64 = 1_367;
 /// The mean time in which the neighbour does its work beside no adversary, rounded to 1 ns: the test
 /// `hostile-alone` fails if it is another one.
-const NEIGHBOUR_NS: u64 = 96_758;
+const NEIGHBOUR_NS: u64 = 96_756;
 /// Like [`NEIGHBOUR_NS`] where another core wakes FreeRTOS, in `hostile-woken-alone`.
 const NEIGHBOUR_WOKEN_NS: u64 = 96_666;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
