@@ -173,31 +173,6 @@ impl<W: Word> Mailbox<W> {
         Members::of(self.rare.swap(0, Ordering::AcqRel))
     }
 
-    /// Returns true if there is no message.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let load = |word: &W| word.load(Ordering::Acquire);
-        let often = Message::IN_ORDER.iter().filter(|kind| !kind.is_rare());
-        often.fold(load(&self.rare), |all, kind| all | load(&self.sets[*kind as usize])) == 0
-    }
-
-    /// Returns the member of the only message, if there is one only and it is of a kind that is not
-    /// [rare](Message::is_rare).
-    #[inline]
-    #[must_use]
-    pub fn only(&self, kind: Message) -> Option<usize> {
-        let load = |word: &W| word.load(Ordering::Acquire);
-        let members = load(&self.sets[kind as usize]);
-        // The others cost more to look at.
-        if !members.is_power_of_two() {
-            return None;
-        }
-        let others = Message::IN_ORDER.iter().filter(|other| !other.is_rare() && **other != kind);
-        let rest =
-            others.fold(load(&self.rare), |rest, other| rest | load(&self.sets[*other as usize]));
-        (rest == 0).then(|| members.trailing_zeros() as usize)
-    }
-
     /// Takes all members of a kind, leaving it empty.
     pub fn take(&self, kind: Message) -> Members {
         let set = &self.sets[kind as usize];
@@ -275,21 +250,6 @@ mod tests {
     fn each_kind_stands_where_its_number_says() {
         let numbers = Message::IN_ORDER.map(|kind| kind as usize);
         assert!(numbers.into_iter().eq(0..Message::KINDS));
-    }
-
-    #[test]
-    fn the_only_message_is_told_from_others() {
-        let kind = Message::Vcpus;
-        assert_eq!(Mailbox::new().only(kind), None);
-        for other in Message::IN_ORDER {
-            for member in [0, 9, 63] {
-                let mailbox = Mailbox::new();
-                assert!(mailbox.send(kind, 9));
-                assert_eq!(mailbox.only(kind), Some(9));
-                let is_other = mailbox.send(other, member);
-                assert_eq!(mailbox.only(kind).is_none(), is_other, "{other:?} {member}");
-            }
-        }
     }
 
     #[test]

@@ -48,13 +48,6 @@ impl Unread {
         self.kinds == 0
     }
 
-    /// Returns true if there is nothing but messages to these vCPUs, a bit each.
-    #[must_use]
-    pub fn is_to(&self, vcpus: u64) -> bool {
-        let set = 1 + Message::Vcpus as usize;
-        self.kinds & !(1 << set) == 0 && self.sets[set] & !vcpus == 0
-    }
-
     /// Takes what is in a mailbox, once there are none from before. `first`: the vCPUs that come
     /// first, a bit each; `waits`: those that wait, whose messages stay there.
     #[inline(never)]
@@ -246,26 +239,6 @@ mod tests {
         assert!(!unread.may_be_passed(), "they have waited for something else");
         assert_eq!(all(&mut unread), [(kind, 0)]);
         assert!(!unread.may_be_passed(), "there are none");
-    }
-
-    #[test]
-    fn messages_to_some_vcpus_are_told_from_others() {
-        for (sent, is_to) in [
-            (&[][..], true),
-            (&[(Message::Vcpus, 1)][..], true),
-            (&[(Message::Vcpus, 1), (Message::Vcpus, 3)], true),
-            (&[(Message::Vcpus, 1), (Message::Vcpus, 2)], false),
-            (&[(Message::Vcpus, 1), (Message::Vcpus, 9)], false),
-            (&[(Message::Vcpus, 1), (Message::Recalls, 1)], false),
-            (&[(Message::Consoles, 1)], false),
-        ] {
-            let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
-            sent.iter().for_each(|&(kind, member)| assert!(mailbox.send(kind, member)));
-            assert_eq!(mailbox.is_empty(), sent.is_empty());
-            unread.take_from(&mailbox, 1 << 9, 0);
-            assert!(mailbox.is_empty());
-            assert_eq!(unread.is_to(1 << 1 | 1 << 3 | 1 << 9), is_to, "{sent:?}");
-        }
     }
 
     #[test]

@@ -84,18 +84,9 @@ impl Bank {
         self.pending_bits() & self.acceptable(ctlr)
     }
 
-    /// Pending and enabled, also if it is being dealt with.
-    pub(crate) fn wanted(&self, ctlr: u32) -> u32 {
-        self.pending_bits() & self.enabled_in_groups(ctlr)
-    }
-
     /// Enabled, its group enabled in GICD_CTLR, and not being dealt with
     /// already.
     pub(crate) fn acceptable(&self, ctlr: u32) -> u32 {
-        self.enabled_in_groups(ctlr) & !self.busy()
-    }
-
-    fn enabled_in_groups(&self, ctlr: u32) -> u32 {
         let group = self.group.load(Ordering::Relaxed);
         let mut groups = 0;
         if ctlr & crate::CTLR_GROUP1 != 0 {
@@ -104,17 +95,7 @@ impl Bank {
         if ctlr & crate::CTLR_GROUP0 != 0 {
             groups |= !group;
         }
-        self.enabled.load(Ordering::Relaxed) & groups
-    }
-
-    /// Level-sensitive.
-    pub(crate) fn is_level(&self, bit: u32) -> bool {
-        self.edge.load(Ordering::Relaxed) & bit == 0
-    }
-
-    /// Takes an interrupt's latch along. Returns true if it was set.
-    pub(crate) fn take_latch(&self, bit: u32) -> bool {
-        self.pending.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+        self.enabled.load(Ordering::Relaxed) & groups & !self.busy()
     }
 
     /// Listed, or active without being listed. In this order, since an active

@@ -59,7 +59,8 @@ impl CpuInterface {
         }
         // The acknowledge clears the latch, whatever the trigger, and not what
         // is latched later: so the list register takes it along.
-        let (latched, level) = (bank.take_latch(bit), bank.is_level(bit));
+        let latched = bank.pending.fetch_and(!bit, Ordering::AcqRel) & bit != 0;
+        let level = bank.edge.load(Ordering::Relaxed) & bit == 0;
         if word > 0 {
             // What made it a candidate may have changed before it was claimed.
             gic.hold(self.vcpu, choice.intid());
@@ -74,26 +75,11 @@ impl CpuInterface {
             }
         }
         bank.forget_requests(bit);
-        self.write_pending(gic, hw, index, choice, (latched, level));
-        true
-    }
-
-    /// Puts a pending interrupt that this vCPU has claimed into a list register. It took its latch along, or
-    /// not, and is level-sensitive, or not.
-    #[inline(always)]
-    pub(crate) fn write_pending(
-        &mut self,
-        gic: &Gic,
-        hw: &mut impl Hardware,
-        index: usize,
-        choice: Choice,
-        (latched, level): (bool, bool),
-    ) {
-        let bank = gic.bank(self.vcpu, choice.intid() as usize / 32);
         let physical = gic.physical(choice.intid());
         let register = describe(bank, choice, ListRegister::PENDING, physical, level);
         self.occupy(hw, index, choice.intid(), register);
         self.latched |= u32::from(latched) << index;
+        true
     }
 
     /// An interrupt that the guest is dealing with.
@@ -112,7 +98,7 @@ impl CpuInterface {
         // physical interrupt must not be both, and no other core could see the
         // latch in it.
         let again = bank.pending_bits() & bit != 0;
-        let level = bank.is_level(bit);
+        let level = bank.edge.load(Ordering::Relaxed) & bit == 0;
         let physical = gic.physical(choice.intid());
         let by_hand = again && physical.is_some();
         let physical = physical.filter(|_| !again);

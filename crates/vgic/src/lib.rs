@@ -171,7 +171,7 @@ impl Gic {
     /// The physical interrupt behind a virtual one.
     #[must_use]
     pub fn physical(&self, intid: u32) -> Option<u32> {
-        match self.physical.get(intid as usize)?.load(Ordering::Relaxed) {
+        match self.physical[intid as usize].load(Ordering::Relaxed) {
             0 => None,
             physical => Some(u32::from(physical)),
         }
@@ -184,14 +184,6 @@ impl Gic {
         let bit = 1 << (intid % 32);
         self.bank(vcpu, word).pending.fetch_or(bit, Ordering::Release);
         self.notify_one(vcpu, intid)
-    }
-
-    /// Does what [`Self::post`] does with an interrupt that only `vcpu` can take, which has to look at its attention
-    /// set then.
-    #[inline(always)]
-    pub fn post_private(&self, vcpu: usize, intid: u32) {
-        self.private(vcpu).bank.pending.fetch_or(1 << intid, Ordering::Release);
-        self.mark_one(vcpu, 1);
     }
 
     /// Sets the level of an emulated device's interrupt line. `vcpu` matters to

@@ -92,9 +92,6 @@ impl Work {
 /// EOIs that the hardware counts at most.
 const MOST_ENDS: usize = 31;
 
-/// In an attention set: the word of private interrupts.
-const PRIVATE: u32 = 1;
-
 /// Interrupts that a guest has ended, and of which the short cut takes note.
 const RETIRED: usize = 2;
 
@@ -143,11 +140,8 @@ impl CpuInterface {
             && self.backlog == 0
             && self.maintenance == Maintenance::default();
         let is_one = attention.is_power_of_two() && attention != UNFINISHED;
-        // Those behind the first one, and behind the second: cheaper than a count.
-        let others = self.used & self.used.wrapping_sub(1);
-        let are_few = others & others.wrapping_sub(1) == 0;
         // A register that tells of an end is not empty.
-        let is_free = self.used & !hw.empty() == 0 && are_few;
+        let is_free = self.used & !hw.empty() == 0 && self.used.count_ones() as usize <= RETIRED;
         if !is_quiet || !is_one || !is_free {
             return Tried::Not;
         }
@@ -156,19 +150,6 @@ impl CpuInterface {
             let register = hw.read(index as usize);
             if register.is_pending() || register.is_active() {
                 return Tried::Not;
-            }
-        }
-        // A shared one takes more to claim.
-        if others == 0 && (attention == PRIVATE || self.used != 0) {
-            let word = attention.trailing_zeros() as usize;
-            if let Some(intid) = self.only(gic, word) {
-                let is_private = attention == PRIVATE;
-                let is_listed = if is_private {
-                    self.list_only::<true>(gic, hw, attention, intid)
-                } else {
-                    self.list_only::<false>(gic, hw, attention, intid)
-                };
-                return if is_listed { Tried::Listed } else { Tried::InVain };
             }
         }
         for index in Bits::of(self.used).at_most::<RETIRED>() {
@@ -185,13 +166,8 @@ impl CpuInterface {
             // As in `list_with`.
             fence(Ordering::SeqCst);
         }
-        // What GICD_ISACTIVER has made active needs a list register, too.
-        if news != attention || gic.active(self.vcpu, word) != 0 {
-            self.backlog |= news;
-            return Tried::InVain;
-        }
         let ready = gic.candidates(self.vcpu, word);
-        if ready.is_power_of_two() {
+        if news == attention && ready.is_power_of_two() {
             let intid = word as u32 * 32 + ready.trailing_zeros();
             if self.list_pending(gic, hw, 0, Choice::new(gic, self.vcpu, intid)) {
                 return Tried::Listed;
@@ -199,61 +175,6 @@ impl CpuInterface {
         }
         self.backlog |= news;
         Tried::InVain
-    }
-
-    /// Returns the only interrupt that pends in a word, if it is also the only one that is listed, which the guest
-    /// has ended, or none is listed. Nothing is done yet, as it may well be that there are several, or another one.
-    #[inline(always)]
-    fn only(&self, gic: &Gic, word: usize) -> Option<u32> {
-        let bank = gic.bank(self.vcpu, word);
-        let bit = bank.pending.load(Ordering::Relaxed);
-        let intid = word as u32 * 32 + bit.trailing_zeros();
-        let index = self.used.trailing_zeros() as usize;
-        let is_this = self.used == 0 || self.intids.get(index) == Some(&(intid as u16));
-        let is_simple = bit.is_power_of_two() && is_this && self.active & self.used == 0;
-        is_simple.then_some(intid)
-    }
-
-    /// Lists what [`Self::only`] has found, which stays claimed if it was listed. If it is not so any more, what is
-    /// new is in the backlog.
-    #[inline(never)]
-    fn list_only<const IS_PRIVATE: bool>(
-        &mut self,
-        gic: &Gic,
-        hw: &mut impl Hardware,
-        attention: u32,
-        intid: u32,
-    ) -> bool {
-        let is_claimed = self.used != 0;
-        let index = if is_claimed { self.used.trailing_zeros() as usize } else { 0 };
-        let (word, bit) =
-            if IS_PRIVATE { (0, 1 << intid) } else { (intid as usize / 32, 1 << (intid % 32)) };
-        let bank = gic.bank(self.vcpu, word);
-        // Before all that it tells of is read.
-        let news = self.take_attention(gic);
-        if !IS_PRIVATE {
-            // As in `list_with`.
-            fence(Ordering::SeqCst);
-        }
-        // Before the latch is taken: the interrupt pends here or there for a vCPU that reads its state.
-        let others = bank.listed.load(Ordering::Acquire) & !bit;
-        if !is_claimed {
-            bank.listed.fetch_or(bit, Ordering::AcqRel);
-        }
-        let wanted = bank.wanted(gic.ctlr.load(Ordering::Relaxed)) & !others;
-        let is_here = IS_PRIVATE || gic.target(intid) == Some(self.vcpu);
-        let is_simple = wanted == bit && is_here && gic.active(self.vcpu, word) == 0;
-        let is_latched = news == attention && is_simple && bank.take_latch(bit);
-        if !is_latched || bank.has_requests() {
-            bank.pending.fetch_or(if is_latched { bit } else { 0 }, Ordering::AcqRel);
-            bank.listed.fetch_and(if is_claimed { !0 } else { !bit }, Ordering::AcqRel);
-            self.backlog |= news;
-            return false;
-        }
-        self.latest = None;
-        let taken = (true, bank.is_level(bit));
-        self.write_pending(gic, hw, index, Choice::new(gic, self.vcpu, intid), taken);
-        true
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the

@@ -17,6 +17,7 @@ use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::shared::{Sibling, SiblingSet, VMS};
 use abi::status::Exit;
+use vgic::Effects;
 
 /// The register an instruction names.
 type Name = (u64, u64, u64, u64, u64);
@@ -26,12 +27,7 @@ fn name(iss: u64) -> Name {
     (iss >> 20 & 3, iss >> 14 & 7, iss >> 10 & 0xf, iss >> 1 & 0xf, iss >> 17 & 7)
 }
 
-/// The general register that is read or written.
-const REGISTER: u64 = 0x1f << REGISTER_SHIFT;
-const REGISTER_SHIFT: u32 = 5;
-
-/// A write to ICC_SGI1R_EL1, but for its register: [`name`] makes (3, 0, 12, 11, 5) of it.
-const WRITE_SGI1R: u64 = 3 << 20 | 5 << 17 | 12 << 10 | 11 << 1;
+const ICC_SGI1R: Name = (3, 0, 12, 11, 5);
 const ICC_ASGI1R: Name = (3, 0, 12, 11, 6);
 const ICC_SGI0R: Name = (3, 0, 12, 11, 7);
 const ICC_DIR: Name = (3, 0, 12, 11, 1);
@@ -50,28 +46,16 @@ const MDSCR_EL1: Name = (2, 0, 0, 2, 2);
 const OSLSR_EL1: Name = (2, 0, 1, 1, 4);
 
 /// Handles an MSR, MRS or system instruction that trapped.
-#[inline(always)]
-pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
-    if HAS_INTERFACE && syndrome.iss() & !REGISTER == WRITE_SGI1R {
-        context::skip_instruction(syndrome);
-        let register = (syndrome.iss() & REGISTER) >> REGISTER_SHIFT;
-        let value = core.loaded().map_or(0, |vcpu| vcpu.register(register as usize));
-        send_sgi(core, value, true);
-        return Exit::Sgi;
-    }
-    other_register(core, syndrome)
-}
-
 #[inline(never)]
-fn other_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
+pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let iss = syndrome.iss();
     let is_read = iss & 1 != 0;
-    let register = ((iss & REGISTER) >> REGISTER_SHIFT) as usize;
+    let register = (iss >> 5 & 0x1f) as usize;
     let value = core.loaded().map_or(0, |vcpu| vcpu.register(register));
     let name = name(iss);
-    if HAS_INTERFACE && !is_read && matches!(name, ICC_ASGI1R | ICC_SGI0R) {
+    if HAS_INTERFACE && !is_read && matches!(name, ICC_SGI1R | ICC_ASGI1R | ICC_SGI0R) {
         context::skip_instruction(syndrome);
-        send_sgi(core, value, false);
+        send_sgi(core, value, name == ICC_SGI1R);
         return Exit::Sgi;
     }
     if HAS_INTERFACE && !is_read && name == ICC_DIR {
@@ -171,14 +155,14 @@ fn access_other(core: &mut Pcpu, name: Name, value: Option<u64>) -> Option<u64> 
 
 /// Sends an SGI: a write to ICC_SGI1R_EL1, ICC_ASGI1R_EL1 or ICC_SGI0R_EL1 (IHI 0069H,
 /// section 12.2).
-#[inline(never)]
 fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const ALL_BUT_SELF: u64 = 1 << 40;
     const HIGHER_AFFINITY: u64 = 0xff << 48 | 0xff << 32 | 0xff << 16;
     const RANGE: u64 = 0xf << 44;
     const TARGETS: u64 = 0xffff;
     let Some(vcpu) = core.loaded() else { return bug!("an SGI without a loaded vCPU") };
-    let (vm, own) = (vcpu.vm(), SiblingSet::of(Sibling(vcpu.index())));
+    let (vm, sender) = (vcpu.vm(), vcpu.index());
+    let own = SiblingSet::of(Sibling(sender));
     let all = SiblingSet::of_first(core.system().vm(vm).vcpu_count.into());
     let targets = if value & ALL_BUT_SELF != 0 {
         all - own
@@ -188,18 +172,19 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
         SiblingSet::EMPTY
     };
     let intid = (value >> 24 & 0xf) as u32;
-    let (gic, mut notify) = (&VMS[vm].gic, SiblingSet::EMPTY);
+    let mut notify = 0;
     for Sibling(target) in targets {
         // As a write for group 0, or for the other security state's group 1,
         // reaches only what its owner put into group 0.
-        if for_group1 || !gic.is_group1(target, intid) {
-            gic.post_private(target, intid);
-            notify.insert(Sibling(target));
+        if for_group1 || !VMS[vm].gic.is_group1(target, intid) {
+            notify |= VMS[vm].gic.post(target, intid).notify;
         }
     }
-    if notify != own {
-        core.notify_several(vm, notify);
-    } else if let Some(id) = core.loaded().map(|vcpu| vcpu.id()) {
+    if targets != own {
+        core.notify(vm, Effects { notify, deactivate: None });
+    } else if notify != 0
+        && let Some(id) = core.loaded().map(|vcpu| vcpu.id())
+    {
         // It runs here, so where it is need not be found out.
         core.deliver_or_list_later(id);
     }

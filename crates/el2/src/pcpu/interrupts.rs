@@ -14,23 +14,13 @@ impl Pcpu {
     pub fn take(&mut self, intid: u32) {
         match intid {
             timer::VIRTUAL_INTID => self.virtual_timer(),
-            _ if let Some(doorbell) = Doorbell::with(intid) => {
-                self.end_doorbell(intid);
-                self.read_mail(doorbell);
-            }
-            _ => self.take_no_doorbell(intid),
-        }
-    }
-
-    /// Handles a physical interrupt that was acknowledged and is no doorbell: what reads messages comes here,
-    /// and no message is read below it.
-    #[inline(never)]
-    pub(super) fn take_no_doorbell(&mut self, intid: u32) {
-        match intid {
-            timer::VIRTUAL_INTID => self.virtual_timer(),
             timer::EL2_INTID => {
                 finish(intid);
                 self.timer_fired();
+            }
+            _ if let Some(doorbell) = Doorbell::with(intid) => {
+                self.end_doorbell(intid);
+                self.read_mail(doorbell);
             }
             gic::MAINTENANCE => {
                 // Before the work, which looks for interrupts of the same priority.
@@ -56,7 +46,6 @@ impl Pcpu {
 
     /// Injects the loaded guest's own timer interrupt. The path from here to the guest looks
     /// nothing up, because this is the most frequent interrupt.
-    #[inline(always)]
     fn virtual_timer(&mut self) {
         let intid = timer::VIRTUAL_INTID;
         gic::drop_priority(intid);

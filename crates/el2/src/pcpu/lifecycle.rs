@@ -152,28 +152,6 @@ impl Pcpu {
         self.go_on_later(Message::Vcpus, id.number(), doorbell);
     }
 
-    /// Goes on to switch a vCPU off where that has stopped in its middle. If its VM is being stopped, it is
-    /// halted then: [`Self::halt`] would begin anew, for ever beside interrupts that always pend.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn go_on_offline(&mut self, id: VcpuId) {
-        if self.offline(id) && self.is_to_be_halted(id) {
-            self.halt_at_base(id);
-        }
-        // It may have been off before: a request to switch it on stays, and is accepted when all is
-        // given back.
-        self.offline_later(id);
-    }
-
-    /// Returns true if a vCPU that is off is of a life of its VM that ends, and is not halted yet.
-    fn is_to_be_halted(&mut self, id: VcpuId) -> bool {
-        self.roster.get(id).is_some_and(|vcpu| {
-            let vm = vcpu.config().shared();
-            let halted = vm.halted.load(Ordering::Acquire);
-            vcpu.epoch() != vm.epoch.load(Ordering::Acquire) && !halted.has(Sibling(vcpu.index()))
-        })
-    }
-
     /// Returns true if switching a vCPU of this core off has stopped in its middle.
     pub fn is_going_off(&self, id: VcpuId) -> bool {
         self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())

@@ -5,48 +5,19 @@ use crate::arch::gic::{self, Doorbell};
 use crate::arch::{cpu, timer};
 use crate::parts::Mask;
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
-use crate::vcpu::Loaded;
 use abi::MAX_PCPUS;
 use notes::{Bounded, Rounds};
 use sched::{CoreSet, Member, Members, Message, VcpuId, VcpuSet};
 use vgic::Effects;
 
 impl Pcpu {
-    /// Reads the messages for this core, and does what they ask for. As a rule there is one, and it says that
-    /// a vCPU has new interrupts.
+    /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
+    /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
+    /// for ever. The others are rung for, too, when a message has woken a vCPU that is to have the
+    /// core. New messages are not taken before all that were taken earlier are dealt with, but for
+    /// what may wake a real-time vCPU.
     pub fn read_mail(&mut self, doorbell: Doorbell) {
-        if let Some(id) = self.only_message() {
-            self.deliver_pending(id);
-            if cpu::interrupt_pending() {
-                self.give_way(doorbell, false, true);
-            }
-        } else if let Some((left, pends)) = self.read_until_interrupted() {
-            self.give_way(doorbell, left, pends);
-        }
-    }
-
-    /// Takes the only message, if that says that a vCPU that is on has new interrupts, and none waits. Returns
-    /// that vCPU. What else comes meanwhile rings again.
-    #[inline(always)]
-    fn only_message(&mut self) -> Option<VcpuId> {
-        let mailbox = BOARD.mailbox(self.index);
-        let member = mailbox.only(Message::Vcpus)?;
-        if !self.unread.is_empty() || self.mask.keeps_ordinary() {
-            return None;
-        }
-        let id = VcpuId::numbered(member);
-        self.roster.get(id).filter(|vcpu| vcpu.is_on())?;
-        // No other core takes it.
-        let _ = mailbox.take_of(Message::Vcpus, 1 << member);
-        Some(id)
-    }
-
-    /// Takes an interrupt that `pends`, if it is no doorbell, and rings doorbells again: they might
-    /// come before it for ever. Rings, too, for messages that are `left`, as where a message has woken
-    /// a vCPU that is to have the core. New messages are not taken before all that were taken earlier
-    /// are dealt with, but for what may wake a real-time vCPU.
-    #[inline(never)]
-    fn give_way(&mut self, doorbell: Doorbell, left: bool, pends: bool) {
+        let (left, pends) = self.read_until_interrupted();
         let mut ended = 0;
         let mut intid = if pends { gic::acknowledge() } else { gic::SPECIAL };
         let mut rounds = Rounds::<{ Doorbell::ALL.len() }>::begin();
@@ -59,36 +30,27 @@ impl Pcpu {
         if Doorbell::with(intid).is_some() {
             self.end_doorbell(intid);
         } else if intid < gic::SPECIAL {
-            self.take_no_doorbell(intid);
+            self.take(intid);
         }
-        let mut again = ended | u64::from(left) << doorbell as u32;
-        if again != 0 && self.is_patient_mail() {
-            again = u64::from(!self.unread.is_empty()) << Doorbell::Ordinary as u32;
-        }
+        let again = ended | u64::from(left) << doorbell as u32;
         for doorbell in Members::of(again).at_most::<{ Doorbell::ALL.len() }>() {
             gic::ring(self.bells[self.index], doorbell as u32);
         }
     }
 
-    /// Returns true if no message is left but for patient vCPUs. A real-time vCPU that was woken would be
-    /// interrupted for them by any other doorbell, and by one that rang for what is done by now.
-    fn is_patient_mail(&self) -> bool {
-        self.unread.is_to(self.precedence.patient().bits()) && BOARD.mailbox(self.index).is_empty()
-    }
-
     /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
-    /// pends; nothing if all are read.
-    fn read_until_interrupted(&mut self) -> Option<(bool, bool)> {
+    /// pends.
+    fn read_until_interrupted(&mut self) -> (bool, bool) {
         if self.unread.may_be_passed() && self.takes_out_of_turn() {
             // Next time it goes on: this is done once before something is read.
-            return Some((true, true));
+            return (true, true);
         }
         let (mut is_new, mut has_read) = (false, false);
         loop {
             if let Some((message, member)) = self.unread.pop() {
                 has_read |= self.read(message, member);
             } else if is_new {
-                return None;
+                return (false, false);
             } else {
                 is_new = true;
                 let realtime = self.precedence.realtime().bits();
@@ -100,7 +62,7 @@ impl Pcpu {
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
-                return Some((!is_new || !self.unread.is_empty(), pends));
+                return (!is_new || !self.unread.is_empty(), pends);
             }
         }
     }
@@ -148,7 +110,10 @@ impl Pcpu {
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
                 if self.is_going_off(id) {
-                    self.go_on_offline(id);
+                    let _ = self.offline(id);
+                    // It may have been off before: a request to switch it on stays, and is
+                    // accepted when all is given back.
+                    self.offline_later(id);
                 } else if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                     self.deliver_pending(id);
                 } else {
@@ -249,25 +214,9 @@ impl Pcpu {
     /// Has what was posted to these vCPUs of a VM delivered: to the loaded one at once, to others
     /// that this core owns before any guest runs. The owners of the others get a message.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
-        if effects.notify == 0 {
-            return;
-        }
-        let notify = siblings(effects.notify);
-        let only = |vcpu: &&Loaded| {
-            vcpu.is_on() && vcpu.vm() == vm && notify == SiblingSet::of(Sibling(vcpu.index()))
-        };
-        // As a rule it is for the vCPU that is loaded: where that is need not be found out.
-        if let Some(id) = self.roster.loaded().filter(only).map(|vcpu| vcpu.id()) {
-            self.deliver_or_list_later(id);
-        } else {
-            self.notify_several(vm, notify);
-        }
-    }
-
-    /// Does what [`Self::notify`] does, wherever they are.
-    #[inline(always)]
-    pub fn notify_several(&mut self, vm: usize, notify: SiblingSet) {
-        if let Some(id) = self.notify_each(vm, notify) {
+        if effects.notify != 0
+            && let Some(id) = self.notify_each(vm, siblings(effects.notify))
+        {
             self.deliver_or_list_later(id);
         }
     }

@@ -75,8 +75,7 @@ impl Pcpu {
     /// Hands a vCPU that is not loaded over to the core on which its policy wants it, if its view
     /// forbids what it executes next; else to its base, which has recalled it, or to where it was
     /// asked to be. If it may not go there any more it stays: it comes to this again when it runs, or
-    /// is recalled again. One that was switched off meanwhile executes nothing next, and stays at its
-    /// base, or goes there: it may be halted there, and its VM started again.
+    /// is recalled again.
     #[inline(never)]
     pub(super) fn cross(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
@@ -85,7 +84,6 @@ impl Pcpu {
         let Some(vcpu) = self.roster.parked(id) else { return };
         let (config, mode) = (vcpu.config(), vcpu.mode());
         let to = match config.policy().crossed(mode) {
-            _ if !vcpu.is_on() => config.base(),
             Side::Fallback if is_forbidden(vcpu.view(), mode) => destination(config),
             _ => {
                 #[cfg(test)]

@@ -10,8 +10,7 @@
 //! - [`exhaustive`]: every register, in every width. [`best`]: every small choice of the most
 //!   urgent.
 //! - [`work`]: how much is done between two looks at what is urgent.
-//! - [`interleaved`]: two cores, access by access. [`siblings`]: two things amid the short cut for a
-//!   single interrupt. [`threads`]: real ones.
+//! - [`interleaved`]: two cores, access by access. [`threads`]: real ones.
 
 mod addresses;
 mod best;
@@ -32,7 +31,6 @@ mod registers;
 mod registers_v2;
 mod routing;
 mod scene;
-mod siblings;
 mod steps;
 mod threads;
 mod work;

@@ -13,10 +13,7 @@
 //! | `program` | a guest that a test executes itself, trap by trap |
 //! | `every` | every trap of some kinds, one after the other |
 //! | `hang` | a core that hangs, and what others report |
-//! | `beside` | a device that signals beside messages without end |
-//! | `departs` | a vCPU that is halted when it is to leave |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
-//! | `resets` | a VM is reset while a vCPU of it is switched off |
 //! | `unheard` | an interrupt for a vCPU that is off |
 //! | `stays` | a vCPU that waits for a timer that is near |
 //! | `woken` | a doorbell that comes when a timer wakes a vCPU |
@@ -28,8 +25,6 @@
 //! CASSATA_HISTORIES=100000 cargo test -p cassata-el2 --lib cores
 //! ```
 
-mod beside;
-mod departs;
 mod drive;
 mod early;
 mod every;
@@ -40,7 +35,6 @@ mod off;
 mod program;
 mod quiet;
 mod reached;
-mod resets;
 mod silent;
 mod stays;
 mod supply;

@@ -16,9 +16,8 @@ use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
 use vgic::frames::v3;
 
-/// More steps than any of these machines needs until its guests sleep. Few need more than [`RESTLESS`], but one in
-/// some ten thousand, with interrupts that half of the looks see, needs more than 100,000.
-const ENOUGH: u32 = 1_000_000;
+/// More steps than any of these machines needs until its guests sleep. Few need more than [`RESTLESS`].
+const ENOUGH: u32 = 100_000;
 /// Steps for which one that never rests is looked at.
 const RESTLESS: u32 = 4_000;
 
