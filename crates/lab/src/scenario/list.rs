@@ -338,7 +338,8 @@ const STAGED: &[Staged] = &[
         "a real-time VM moves when a vCPU above it takes its core",
         &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
     )
-    .besides(moves),
+    .besides(moves)
+    .shipped(),
     Staged::new(
         "marked",
         "a vCPU that marks itself is before a real-time one, which makes way",
